@@ -79,7 +79,7 @@ struct LifetimeKey {
   friend auto operator<=>(const LifetimeKey&, const LifetimeKey&) = default;
 };
 
-// Bytes of one token's row; 0 for kState. Fields are bounded by the limits in limits.h, so this cannot overflow.
+// Bytes of one token's row; 0 for kState. Fields are bounded by common/base/limits.h, so this cannot overflow.
 [[nodiscard]] std::int64_t RowBytes(const LayoutKey& layout);
 // Bytes of one committed state, each tensor aligned to 16 bytes; 0 unless kState.
 [[nodiscard]] std::int64_t StateBytes(const LayoutKey& layout);

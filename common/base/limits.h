@@ -1,7 +1,7 @@
 // The limits of every count and size that enters a plan. One constant each, used by the planner, the wire
 // converters, the text parser and the verifier; with them no product of theirs overflows 64 bits unnoticed.
-#ifndef KVASIR_COMMON_PLAN_LIMITS_H_
-#define KVASIR_COMMON_PLAN_LIMITS_H_
+#ifndef KVASIR_COMMON_BASE_LIMITS_H_
+#define KVASIR_COMMON_BASE_LIMITS_H_
 
 #include <cstdint>
 
@@ -22,4 +22,4 @@ inline constexpr std::int64_t kPlanTextBytesMax = std::int64_t{4} << 20;
 
 }  // namespace kvasir
 
-#endif  // KVASIR_COMMON_PLAN_LIMITS_H_
+#endif  // KVASIR_COMMON_BASE_LIMITS_H_
