@@ -1,0 +1,55 @@
+// One forward pass as data: its shape, the fixed buffers it reads and writes, and the functions that write it
+// as a LaunchList. The engine fills the inputs before each run or replay; a builder only writes down
+// addresses.
+#ifndef KVASIR_WORKER_ENGINE_PASS_H_
+#define KVASIR_WORKER_ENGINE_PASS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "common/models/model_description.h"
+#include "common/plan/plan.h"
+#include "worker/engine/launch.h"
+
+namespace kvasir {
+
+struct PassShape {
+  Pass pass = Pass::kTargetDecode;
+  std::int64_t requests = 1;  // padded to the bucket
+  std::int64_t query_rows = 1;
+  [[nodiscard]] std::int64_t rows() const { return requests * query_rows; }
+};
+
+// Metadata of one group for one pass. Two groups never share one, whatever memory they share.
+struct GroupInputs {
+  std::int64_t* block_table = nullptr;  // [requests, table_width], block ids
+  std::int64_t table_width = 0;
+  std::int64_t* slots = nullptr;   // [rows]
+  std::int64_t* bounds = nullptr;  // [rows], local tokens
+};
+
+struct PassInputs {
+  std::int32_t* token_ids = nullptr;  // [rows]
+  std::int64_t* positions = nullptr;  // [rows]
+  std::int32_t* anchors = nullptr;    // [requests]; draft_block
+  std::vector<GroupInputs> groups;    // by GroupId; empty entries for groups not of this pass's role
+};
+
+struct PassOutputs {
+  float* logits = nullptr;           // [rows, vocab]
+  std::int32_t* next_ids = nullptr;  // [rows]: argmax of each row
+  std::int32_t* drafted = nullptr;   // [requests, query_rows]; draft_block
+  float* taps = nullptr;             // [rows, taps * hidden]: written by target passes, read by draft_context
+  std::int32_t* fault = nullptr;     // set to 1 by an operation that met NaN or +inf
+};
+
+// Tensor parallel and context parallel place of this rank.
+struct RankPlace {
+  std::int64_t rank = 0;
+  Topology topology;
+  [[nodiscard]] std::int64_t dcp_rank() const { return rank % topology.dcp; }
+};
+
+}  // namespace kvasir
+
+#endif  // KVASIR_WORKER_ENGINE_PASS_H_

@@ -1,0 +1,61 @@
+// One rank of a deployment: arena, weights, graphs, and the execution of StepPlans. Every rank of every
+// worker runs this same class; rank 0's worker also has the Scheduler (scheduler.h).
+#ifndef KVASIR_WORKER_ENGINE_RANK_ENGINE_H_
+#define KVASIR_WORKER_ENGINE_RANK_ENGINE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/models/model_description.h"
+#include "common/plan/plan.h"
+#include "worker/engine/backend.h"
+#include "worker/engine/pass.h"
+#include "worker/engine/step_plan.h"
+
+namespace kvasir {
+
+struct RankEngineOptions {
+  Plan plan;  // verified
+  std::string plan_id;
+  Epoch epoch;
+  RankPlace place;
+  ModelDescription target;
+  std::optional<ModelDescription> draft;
+  std::int64_t weight_seed = 0;
+  bool use_graphs = true;  // false: every pass runs eagerly (tests compare both)
+  // Tests only: replaces the drafted tokens [requests, N] of a speculative step before they are verified.
+  std::function<void(const StepPlan&, std::span<std::int32_t>)> draft_override;
+};
+
+// What Create measured, to be compared with the plan.
+struct RankMeasurement {
+  Bytes arena_bytes;
+  Bytes weight_bytes;
+  Bytes scratch_bytes;
+  std::int64_t graphs = 0;
+};
+
+class RankEngine {
+ public:
+  // Allocates the arena exactly as planned, makes weights, captures every graph of the plan.
+  static absl::StatusOr<std::unique_ptr<RankEngine>> Create(Backend& backend, RankEngineOptions options);
+  virtual ~RankEngine() = default;
+
+  // Executes one step. FailedPrecondition for another epoch or plan, or a step number that is not the next;
+  // InvalidArgument for a block, length or slot outside the arena, before anything runs; DataLoss where an
+  // operation met NaN or +inf; the backend's error where a collective failed.
+  virtual absl::StatusOr<StepOutcome> Execute(const StepPlan& step) = 0;
+
+  [[nodiscard]] virtual RankMeasurement measurement() const = 0;
+  // The arena, for tests and preflight.
+  [[nodiscard]] virtual std::span<std::byte> arena() const = 0;
+};
+
+}  // namespace kvasir
+
+#endif  // KVASIR_WORKER_ENGINE_RANK_ENGINE_H_

@@ -1,0 +1,58 @@
+// Rank 0's host logic: sequences, block pools, admission of the worst case, and which step comes next. Pure
+// host code: no backend, no threads, no clock.
+#ifndef KVASIR_WORKER_ENGINE_SCHEDULER_H_
+#define KVASIR_WORKER_ENGINE_SCHEDULER_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/plan/plan.h"
+#include "worker/engine/step_plan.h"
+
+namespace kvasir {
+
+struct SequenceRequest {
+  std::vector<std::int32_t> prompt;  // at least one token
+  std::int64_t max_tokens = 0;       // at least 1
+  std::vector<std::int32_t> stop_tokens;
+  bool speculate = true;  // false: plain decode (the plan may still have a draft)
+};
+
+struct SequenceProgress {
+  SequenceId id;
+  std::vector<std::int32_t> tokens;  // new since the last report
+  std::int64_t drafted = 0;          // of this step
+  std::int64_t accepted = 0;
+  bool finished = false;
+};
+
+class Scheduler {
+ public:
+  static absl::StatusOr<std::unique_ptr<Scheduler>> Create(const Plan& plan, std::string plan_id, Epoch epoch,
+                                                           std::int64_t vocab);
+  virtual ~Scheduler() = default;
+
+  // Reserves prompt + max_tokens in every pool. ResourceExhausted names the pool and the shortfall in blocks,
+  // or that max_requests sequences run already; InvalidArgument for a request that could never be admitted
+  // (field and limit).
+  virtual absl::StatusOr<SequenceId> Join(const SequenceRequest& request) = 0;
+  // Frees everything. NotFound for an unknown sequence.
+  virtual absl::Status Cancel(SequenceId id) = 0;
+
+  // The next step, or nullopt when there is nothing to do. Prefill chunks come before decode, oldest first.
+  virtual std::optional<StepPlan> NextStep() = 0;
+  // Takes the outcome of the step given last; finished sequences free their blocks.
+  virtual absl::StatusOr<std::vector<SequenceProgress>> Apply(const StepOutcome& outcome) = 0;
+
+  [[nodiscard]] virtual std::int64_t running() const = 0;
+  [[nodiscard]] virtual std::int64_t free_parents() const = 0;
+};
+
+}  // namespace kvasir
+
+#endif  // KVASIR_WORKER_ENGINE_SCHEDULER_H_

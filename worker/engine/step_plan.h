@@ -1,0 +1,55 @@
+// What rank 0 tells every rank to do next, and what comes of it. Rank 0 alone schedules and allocates blocks;
+// the others execute exactly this and refuse anything else, so ranks cannot drift apart.
+#ifndef KVASIR_WORKER_ENGINE_STEP_PLAN_H_
+#define KVASIR_WORKER_ENGINE_STEP_PLAN_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/units.h"
+
+namespace kvasir {
+
+enum class StepKind : std::int8_t {
+  kPrefill,    // target_prefill of one chunk of one sequence, then draft_context of the same rows
+  kDecode,     // target_decode: one row per sequence, no draft
+  kSpeculate,  // draft_block, target_verify, acceptance, draft_context
+};
+
+// One sequence's part of a step. `committed` is T of DESIGN section 3: tokens whose target K/V is in the
+// cache.
+struct StepSequence {
+  SequenceId id;
+  std::int64_t committed = 0;
+  std::int64_t limit = 0;            // prompt + max_tokens; rows at positions >= limit are padding
+  std::vector<std::int32_t> tokens;  // kPrefill: the chunk's tokens; else one: the anchor at `committed`
+  bool last_chunk = false;           // kPrefill: the chunk ends the prompt, so its last row is sampled
+  std::vector<std::vector<BlockId>> blocks;  // [pool][column]: the sequence's block table
+};
+
+struct StepPlan {
+  Epoch epoch;
+  std::string plan_id;
+  std::int64_t step = 0;  // 0, 1, 2, ... within an epoch; a follower refuses a gap
+  StepKind kind = StepKind::kDecode;
+  std::vector<ParentId> zero_parents;  // that changed their pool since the last step
+  std::vector<StepSequence> sequences;
+};
+
+struct SequenceOutcome {
+  SequenceId id;
+  std::int64_t drafted = 0;  // valid draft rows verified
+  std::int64_t accepted = 0;
+  std::vector<std::int32_t> emitted;  // accepted drafts, then the target's own token
+};
+
+// The same on every rank.
+struct StepOutcome {
+  std::int64_t step = 0;
+  std::vector<SequenceOutcome> sequences;  // in the order of the StepPlan
+};
+
+}  // namespace kvasir
+
+#endif  // KVASIR_WORKER_ENGINE_STEP_PLAN_H_
