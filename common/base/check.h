@@ -1,4 +1,5 @@
-// KVASIR_CHECK: for our own bugs only; never compiled out, in any build. Input, files and peers get an absl::Status.
+// KVASIR_CHECK: for our own bugs only; never compiled out, in any build. Input, files and peers get an
+// absl::Status.
 #ifndef KVASIR_COMMON_BASE_CHECK_H_
 #define KVASIR_COMMON_BASE_CHECK_H_
 
@@ -14,9 +15,9 @@ namespace kvasir::internal {
 
 }  // namespace kvasir::internal
 
-#define KVASIR_CHECK(condition)                                                              \
-  (static_cast<bool>(condition)                                                              \
-       ? static_cast<void>(0)                                                                \
+#define KVASIR_CHECK(condition) \
+  (static_cast<bool>(condition) \
+       ? static_cast<void>(0)   \
        : ::kvasir::internal::CheckFailed(__FILE__, __LINE__, "check failed: " #condition))
 
 #endif  // KVASIR_COMMON_BASE_CHECK_H_

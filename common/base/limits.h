@@ -7,13 +7,13 @@
 
 namespace kvasir {
 
-inline constexpr std::int64_t kLayersMax = 1024;             // target and draft together
+inline constexpr std::int64_t kLayersMax = 1024;  // target and draft together
 inline constexpr std::int64_t kRanksMax = 1024;
 inline constexpr std::int64_t kHeadsMax = 4096;
 inline constexpr std::int64_t kDimMax = 1 << 20;
 inline constexpr std::int64_t kStateElementsMax = std::int64_t{1} << 32;
 inline constexpr std::int64_t kContextTokensMax = std::int64_t{1} << 30;
-inline constexpr std::int64_t kRequestsMax = 4096;           // in one batch
+inline constexpr std::int64_t kRequestsMax = 4096;  // in one batch
 inline constexpr std::int64_t kDraftTokensMax = 32;
 inline constexpr std::int64_t kBlockTokensMax = 8192;
 inline constexpr std::int64_t kArenaBytesMax = std::int64_t{1} << 50;

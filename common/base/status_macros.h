@@ -7,11 +7,11 @@
 #define KVASIR_CONCAT_INNER(a, b) a##b
 #define KVASIR_CONCAT(a, b) KVASIR_CONCAT_INNER(a, b)
 
-#define KVASIR_RETURN_IF_ERROR(expr)                                    \
-  do {                                                                  \
-    if (auto kvasir_status = (expr); !kvasir_status.ok()) {             \
-      return kvasir_status;                                             \
-    }                                                                   \
+#define KVASIR_RETURN_IF_ERROR(expr)                        \
+  do {                                                      \
+    if (auto kvasir_status = (expr); !kvasir_status.ok()) { \
+      return kvasir_status;                                 \
+    }                                                       \
   } while (false)
 
 #define KVASIR_ASSIGN_OR_RETURN(lhs, expr) \

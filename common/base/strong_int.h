@@ -1,6 +1,6 @@
 // Tagged integers: a LayerId cannot be passed for a GroupId, nor Bytes for Tokens.
-// Ids compare only. Quantities also add among themselves and scale by plain integers; overflow is the caller's
-// duty (use checked_math.h where a value comes from outside).
+// Ids compare only. Quantities also add among themselves and scale by plain integers; overflow is the
+// caller's duty (use checked_math.h where a value comes from outside).
 #ifndef KVASIR_COMMON_BASE_STRONG_INT_H_
 #define KVASIR_COMMON_BASE_STRONG_INT_H_
 

@@ -1,5 +1,5 @@
-// Where a block, a page and a slot lie inside a rank's arena. The single place that turns ids into bytes; 64-bit
-// throughout, since 32 bits overflow in any arena above 4 GiB.
+// Where a block, a page and a slot lie inside a rank's arena. The single place that turns ids into bytes;
+// 64-bit throughout, since 32 bits overflow in any arena above 4 GiB.
 #ifndef KVASIR_COMMON_GEOMETRY_BLOCK_ADDRESS_H_
 #define KVASIR_COMMON_GEOMETRY_BLOCK_ADDRESS_H_
 

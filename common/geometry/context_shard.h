@@ -1,6 +1,7 @@
 // Decode context parallelism: which rank of a DCP group holds which token, and how long each rank's part is.
 // Source of the formulas: vllm#23734 and #26696 (placement), #51705 (row bounds); brute-force checked in
-// tests/common/context_shard_test.cc. All arguments are non-negative; ranks, interleave and block_tokens positive.
+// tests/common/context_shard_test.cc. All arguments are non-negative; ranks, interleave and block_tokens
+// positive.
 #ifndef KVASIR_COMMON_GEOMETRY_CONTEXT_SHARD_H_
 #define KVASIR_COMMON_GEOMETRY_CONTEXT_SHARD_H_
 
@@ -9,7 +10,8 @@
 
 namespace kvasir {
 
-// N ranks; `interleave` consecutive tokens go to one rank before the next rank's turn. {1, 1, 0} = not sharded.
+// N ranks; `interleave` consecutive tokens go to one rank before the next rank's turn. {1, 1, 0} = not
+// sharded.
 struct ContextShard {
   std::int64_t ranks = 1;
   std::int64_t interleave = 1;
@@ -50,8 +52,8 @@ struct ContextShard {
 
 // The same bound in this rank's own tokens. Subtracting a query offset from LocalLength is wrong: consecutive
 // queries do not each own a key on this rank.
-[[nodiscard]] constexpr std::int64_t LocalRowBound(const ContextShard& s, std::int64_t length, std::int64_t rows,
-                                                   std::int64_t row, bool causal) {
+[[nodiscard]] constexpr std::int64_t LocalRowBound(const ContextShard& s, std::int64_t length,
+                                                   std::int64_t rows, std::int64_t row, bool causal) {
   return LocalLength(s, RowBound(length, rows, row, causal));
 }
 

@@ -15,7 +15,7 @@ struct CatalogueEntry {
   std::string name;      // "kimi-k3"
   std::string hub_name;  // "moonshotai/Kimi-K3"
   bool draft = false;
-  std::string summary;   // one line for people
+  std::string summary;  // one line for people
 };
 
 // By name.

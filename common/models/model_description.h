@@ -1,6 +1,7 @@
-// What a model is made of, as far as its caches and its forward pass need: read from a Hugging Face config.json or
-// from the built-in catalogue, written as canonical text, sent to workers, fingerprinted in plans.
-// Sizes are of the whole model, before tensor parallelism. Sources of the field meanings: docs/formats/model_text.md.
+// What a model is made of, as far as its caches and its forward pass need: read from a Hugging Face
+// config.json or from the built-in catalogue, written as canonical text, sent to workers, fingerprinted in
+// plans. Sizes are of the whole model, before tensor parallelism. Sources of the field meanings:
+// docs/formats/model_text.md.
 #ifndef KVASIR_COMMON_MODELS_MODEL_DESCRIPTION_H_
 #define KVASIR_COMMON_MODELS_MODEL_DESCRIPTION_H_
 
@@ -90,14 +91,14 @@ enum class DraftMethod : std::int8_t { kDspark };
 // What makes a model a draft of another.
 struct DraftShape {
   DraftMethod method = DraftMethod::kDspark;
-  bool causal = false;                     // inside the drafted block
-  std::vector<std::int64_t> target_taps;   // target layers whose outputs feed the draft, ascending
+  bool causal = false;                    // inside the drafted block
+  std::vector<std::int64_t> target_taps;  // target layers whose outputs feed the draft, ascending
   std::int64_t target_hidden = 0;
-  std::int64_t target_layers = 0;          // of the target it was trained for
+  std::int64_t target_layers = 0;  // of the target it was trained for
   std::int64_t mask_token = 0;
-  std::int64_t markov_rank = 0;            // 0: no Markov head
+  std::int64_t markov_rank = 0;  // 0: no Markov head
   bool confidence_head = false;
-  bool own_embedding = false;              // ships its own table; else the target's is used
+  bool own_embedding = false;  // ships its own table; else the target's is used
   bool own_head = false;
   friend bool operator==(const DraftShape&, const DraftShape&) = default;
 };

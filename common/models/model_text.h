@@ -12,8 +12,8 @@ namespace kvasir {
 
 [[nodiscard]] std::string ModelToText(const ModelDescription& model);
 
-// InvalidArgument naming the line and what was expected; limits as in common/base/limits.h are enforced, so a worker
-// may parse what a peer sent. ModelToText(ModelFromText(t)) == t for every accepted t.
+// InvalidArgument naming the line and what was expected; limits as in common/base/limits.h are enforced, so a
+// worker may parse what a peer sent. ModelToText(ModelFromText(t)) == t for every accepted t.
 [[nodiscard]] absl::StatusOr<ModelDescription> ModelFromText(std::string_view text);
 
 // SHA-256 of the canonical text, 64 hex digits; the same number a plan's ModelRef carries.

@@ -10,8 +10,8 @@
 namespace kvasir {
 
 // `json` is the text of a config.json; `name` is used for the description and in messages.
-// InvalidArgument names the field, its value and the fix: not JSON, unknown architecture, missing field, wrong type,
-// out of limits, contradictory fields.
+// InvalidArgument names the field, its value and the fix: not JSON, unknown architecture, missing field,
+// wrong type, out of limits, contradictory fields.
 [[nodiscard]] absl::StatusOr<ModelDescription> ReadConfigJson(std::string_view json, std::string_view name);
 
 // A config.json, or a directory that holds one. NotFound where the path does not exist.

@@ -59,10 +59,10 @@ enum class Mixer : std::int8_t { kAttention, kRecurrent };
 struct BehaviourKey {
   Role role = Role::kTarget;
   Mixer mixer = Mixer::kAttention;
-  bool causal = true;         // of the multi-token pass: target verify, or the drafted block
-  std::int64_t window = 0;    // tokens a row sees back; 0 = all
+  bool causal = true;           // of the multi-token pass: target verify, or the drafted block
+  std::int64_t window = 0;      // tokens a row sees back; 0 = all
   std::int64_t block_rows = 1;  // query rows of the multi-token pass: N+1 (verify), N (DSpark), 1 (no draft)
-  std::string backend;        // name in the backend table
+  std::string backend;          // name in the backend table
   friend auto operator<=>(const BehaviourKey&, const BehaviourKey&) = default;
 };
 
@@ -79,7 +79,8 @@ struct LifetimeKey {
   friend auto operator<=>(const LifetimeKey&, const LifetimeKey&) = default;
 };
 
-// Bytes of one token's row; 0 for kState. Fields are bounded by common/base/limits.h, so this cannot overflow.
+// Bytes of one token's row; 0 for kState. Fields are bounded by common/base/limits.h, so this cannot
+// overflow.
 [[nodiscard]] std::int64_t RowBytes(const LayoutKey& layout);
 // Bytes of one committed state, each tensor aligned to 16 bytes; 0 unless kState.
 [[nodiscard]] std::int64_t StateBytes(const LayoutKey& layout);
@@ -87,10 +88,11 @@ struct LifetimeKey {
 [[nodiscard]] std::int64_t RingBytes(const LayoutKey& layout, std::int64_t tokens);
 
 // Words used in canonical text, JSON and on the wire.
-[[nodiscard]] std::string_view RoleName(Role role);                  // target | draft
-[[nodiscard]] std::string_view LayoutKindName(LayoutKind kind);      // key_value | latent | state
-[[nodiscard]] std::string_view MixerName(Mixer mixer);               // attention | recurrent
-[[nodiscard]] std::string_view LifetimeKindName(LifetimeKind kind);  // per_token | bounded_window | per_sequence
+[[nodiscard]] std::string_view RoleName(Role role);              // target | draft
+[[nodiscard]] std::string_view LayoutKindName(LayoutKind kind);  // key_value | latent | state
+[[nodiscard]] std::string_view MixerName(Mixer mixer);           // attention | recurrent
+[[nodiscard]] std::string_view LifetimeKindName(
+    LifetimeKind kind);  // per_token | bounded_window | per_sequence
 
 }  // namespace kvasir
 

@@ -1,8 +1,10 @@
-// The plan as an artefact: what the planner makes, what its text says, what a worker executes. Plain values; every
-// field is exact. Estimates and explanations are not here (planner/core/report.h), so they never change a plan_id.
+// The plan as an artefact: what the planner makes, what its text says, what a worker executes. Plain values;
+// every field is exact. Estimates and explanations are not here (planner/core/report.h), so they never change
+// a plan_id.
 //
-// All ranks of a plan have the same arena, cut the same way: tensor parallelism divides heads evenly and context
-// parallelism divides tokens, so one description holds for each rank. A plan knows ranks, never hosts.
+// All ranks of a plan have the same arena, cut the same way: tensor parallelism divides heads evenly and
+// context parallelism divides tokens, so one description holds for each rank. A plan knows ranks, never
+// hosts.
 #ifndef KVASIR_COMMON_PLAN_PLAN_H_
 #define KVASIR_COMMON_PLAN_PLAN_H_
 
@@ -41,31 +43,31 @@ struct ModelRef {
 
 struct PlanLayer {
   LayerId id;
-  std::string name;              // for people: "layers.3"
+  std::string name;  // for people: "layers.3"
   LayoutKey layout;
-  std::int64_t part = 0;         // which of the pool's `parts` blocks of a sequence's state holds it; else 0
+  std::int64_t part = 0;          // which of the pool's `parts` blocks of a sequence's state holds it; else 0
   std::int64_t offset_bytes = 0;  // of its page inside the block
   std::int64_t page_bytes = 0;    // block_tokens rows; or one state and, with replay, its ring
 };
 
 // Layers of a pool that share behaviour, and so metadata.
 struct PlanGroup {
-  GroupId id;          // dense, in plan order
-  std::string name;    // "target.mla"
+  GroupId id;        // dense, in plan order
+  std::string name;  // "target.mla"
   BehaviourKey behaviour;
   std::vector<PlanLayer> layers;  // by LayerId
 };
 
 // Layers that share lifetime, blocks and one block table.
 struct PlanPool {
-  PoolId id;           // dense, in plan order
-  std::string name;    // "tokens", "window.4096", "state"
+  PoolId id;         // dense, in plan order
+  std::string name;  // "tokens", "window.4096", "state"
   LifetimeKey lifetime;
   bool sharded = false;
-  std::int64_t block_tokens = 0;  // rows per page on this rank; 0 for per_sequence
-  std::int64_t parts = 1;         // blocks that one copy of a sequence's state takes; 1 for token pools
-  std::int64_t block_bytes = 0;   // what the pages need
-  std::int64_t stride_bytes = 0;  // from block to block; >= block_bytes
+  std::int64_t block_tokens = 0;       // rows per page on this rank; 0 for per_sequence
+  std::int64_t parts = 1;              // blocks that one copy of a sequence's state takes; 1 for token pools
+  std::int64_t block_bytes = 0;        // what the pages need
+  std::int64_t stride_bytes = 0;       // from block to block; >= block_bytes
   std::int64_t blocks_per_parent = 0;  // blocks_per_parent * stride_bytes == parent_bytes
   std::vector<PlanGroup> groups;
 };
@@ -80,7 +82,8 @@ struct PlanGraph {
 };
 
 struct OwnedBytes {
-  std::string owner;  // "payload.target.mla", "padding.tokens", "slack.state", "null_parent", "unassigned", ...
+  std::string
+      owner;  // "payload.target.mla", "padding.tokens", "slack.state", "null_parent", "unassigned", ...
   Bytes bytes;
   friend bool operator==(const OwnedBytes&, const OwnedBytes&) = default;
 };
@@ -97,9 +100,9 @@ struct Plan {
   std::int64_t prefill_chunk = 0;   // tokens
   Bytes arena_bytes;                // per rank: parents * parent_bytes, plus `unassigned`
   Bytes parent_bytes;
-  std::int64_t parents = 0;         // parent 0 is the null parent
-  std::vector<PlanPool> pools;      // by PoolId
-  std::vector<PlanGraph> graphs;    // by (pass, query_rows, bucket)
+  std::int64_t parents = 0;             // parent 0 is the null parent
+  std::vector<PlanPool> pools;          // by PoolId
+  std::vector<PlanGraph> graphs;        // by (pass, query_rows, bucket)
   std::vector<OwnedBytes> attribution;  // by owner; sums to arena_bytes
 };
 

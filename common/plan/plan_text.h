@@ -14,8 +14,8 @@ namespace kvasir {
 // Versioned first line, sorted, ASCII, LF; one fact a line.
 [[nodiscard]] std::string PlanToText(const Plan& plan);
 
-// InvalidArgument naming the line, what stood there and what was expected. Accepts only what PlanToText can write:
-// PlanToText(PlanFromText(t)) == t for every accepted t. Does not judge the plan; see verify.h.
+// InvalidArgument naming the line, what stood there and what was expected. Accepts only what PlanToText can
+// write: PlanToText(PlanFromText(t)) == t for every accepted t. Does not judge the plan; see verify.h.
 [[nodiscard]] absl::StatusOr<Plan> PlanFromText(std::string_view text);
 
 // SHA-256 of the canonical text, 64 hex digits.

@@ -1,7 +1,7 @@
 // Collectives among the ranks of one deployment and epoch. Everything is built on AllGather: a reduction
 // gathers and sums in rank order in fp32, so that every rank gets the same bits.
-#ifndef KVASIR_WORKER_COMM_COMMUNICATOR_H_
-#define KVASIR_WORKER_COMM_COMMUNICATOR_H_
+#ifndef KVASIR_WORKER_ENGINE_COMMUNICATOR_H_
+#define KVASIR_WORKER_ENGINE_COMMUNICATOR_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -27,4 +27,4 @@ class Communicator {
 
 }  // namespace kvasir
 
-#endif  // KVASIR_WORKER_COMM_COMMUNICATOR_H_
+#endif  // KVASIR_WORKER_ENGINE_COMMUNICATOR_H_
