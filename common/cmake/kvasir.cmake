@@ -3,6 +3,8 @@
 #   kvasir_binary(NAME n SRCS ... [DEPS ...])                an executable under <build>/bin
 #   kvasir_test(NAME n SRCS ... [DEPS ...] [LABELS ...])     a GoogleTest binary, one ctest entry per test
 #   kvasir_fuzz(NAME n SRCS ... CORPUS dir [DEPS ...])       a libFuzzer target and its corpus replay test
+#   kvasir_bench(NAME n SRCS ... [DEPS ...])                 a benchmark, run by tools/bench
+#   kvasir_check(NAME n COMMAND ... [LABELS ...])            a script as a test; exit 77 is "skipped"
 
 include(GoogleTest)
 
@@ -45,22 +47,47 @@ function(kvasir_test)
   target_link_libraries(${ARG_NAME} PRIVATE ${ARG_DEPS} testing_main)
   target_compile_definitions(${ARG_NAME} PRIVATE KVASIR_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                                                  KVASIR_BIN_DIR="${CMAKE_BINARY_DIR}/bin")
+  # gtest_discover_tests flattens lists, so several labels become one: ctest -L matches parts of a label.
+  list(JOIN ARG_LABELS "+" label)
   gtest_discover_tests(${ARG_NAME} TEST_PREFIX ${ARG_NAME}. DISCOVERY_TIMEOUT 60
-                       PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 300)
+                       PROPERTIES LABELS "${label}" TIMEOUT 300)
 endfunction()
 
-# With KVASIR_FUZZ (clang) the target is a libFuzzer binary; otherwise it is linked with a small main that replays
-# every file of CORPUS once, so that each compiler runs the corpus as an ordinary test.
+function(kvasir_check)
+  cmake_parse_arguments(ARG "" "NAME" "COMMAND;LABELS" ${ARGN})
+  list(JOIN ARG_LABELS "+" label)
+  add_test(NAME ${ARG_NAME} COMMAND ${ARG_COMMAND})
+  set_tests_properties(${ARG_NAME} PROPERTIES LABELS "${label}" TIMEOUT 300 SKIP_RETURN_CODE 77)
+endfunction()
+
+function(kvasir_bench)
+  cmake_parse_arguments(ARG "" "NAME" "SRCS;DEPS" ${ARGN})
+  add_executable(${ARG_NAME} ${ARG_SRCS})
+  kvasir_compile_settings(${ARG_NAME})
+  target_link_libraries(${ARG_NAME} PRIVATE ${ARG_DEPS} benchmark::benchmark benchmark::benchmark_main)
+  set_target_properties(${ARG_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench)
+endfunction()
+
+# With KVASIR_FUZZ (clang) the target is a libFuzzer binary, a part of the target `fuzzers`, and a line "name corpus" of
+# <build>/fuzz_targets.txt, which tools/fuzz reads. Otherwise it is linked with a small main that replays every file of
+# CORPUS once, so that each compiler runs the corpus as an ordinary test.
+if(KVASIR_FUZZ)
+  add_custom_target(fuzzers)
+  file(WRITE ${CMAKE_BINARY_DIR}/fuzz_targets.txt "")
+endif()
+
 function(kvasir_fuzz)
   cmake_parse_arguments(ARG "" "NAME;CORPUS" "SRCS;DEPS" ${ARGN})
-  if(KVASIR_FUZZ)
-    add_executable(${ARG_NAME} ${ARG_SRCS})
-    kvasir_compile_settings(${ARG_NAME})
-    target_link_options(${ARG_NAME} PRIVATE -fsanitize=fuzzer)
-  else()
-    add_executable(${ARG_NAME} ${ARG_SRCS} ${CMAKE_SOURCE_DIR}/tests/testing/replay_corpus.cc)
-    kvasir_compile_settings(${ARG_NAME})
-    add_test(NAME ${ARG_NAME}.corpus COMMAND ${ARG_NAME} ${CMAKE_SOURCE_DIR}/${ARG_CORPUS})
-  endif()
+  add_executable(${ARG_NAME} ${ARG_SRCS})
+  kvasir_compile_settings(${ARG_NAME})
   target_link_libraries(${ARG_NAME} PRIVATE ${ARG_DEPS})
+  if(KVASIR_FUZZ)
+    target_link_options(${ARG_NAME} PRIVATE -fsanitize=fuzzer)
+    add_dependencies(fuzzers ${ARG_NAME})
+    file(APPEND ${CMAKE_BINARY_DIR}/fuzz_targets.txt "${ARG_NAME} ${ARG_CORPUS}\n")
+  else()
+    target_sources(${ARG_NAME} PRIVATE ${CMAKE_SOURCE_DIR}/tests/testing/replay_corpus.cc)
+    add_test(NAME ${ARG_NAME}.corpus COMMAND ${ARG_NAME} ${CMAKE_SOURCE_DIR}/${ARG_CORPUS})
+    set_tests_properties(${ARG_NAME}.corpus PROPERTIES LABELS fuzz TIMEOUT 300)
+  endif()
 endfunction()
