@@ -53,6 +53,7 @@ struct Mamba2Shape {
   std::int64_t state_dim = 0;
   std::int64_t groups = 0;
   std::int64_t conv_kernel = 0;
+  DType state_dtype = DType::kF32;  // of the [head_dim, state_dim] states; the convolution's has the model's
   friend bool operator==(const Mamba2Shape&, const Mamba2Shape&) = default;
 };
 

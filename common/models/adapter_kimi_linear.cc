@@ -1,0 +1,71 @@
+// Kimi-Linear and Kimi-K3: KDA layers with MLA layers between them. `linear_attn_config` names both kinds in
+// lists that count layers from 1 and must name every layer exactly once.
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "common/models/adapters.h"
+#include "common/models/config_fields.h"
+
+namespace kvasir {
+namespace {
+
+enum class LayerKind : std::int8_t { kUnnamed, kKda, kMla };
+
+// Marks the layers that `field` names.
+void Mark(const ConfigObject& linear, std::string_view field, LayerKind kind, std::vector<LayerKind>& kinds) {
+  const auto layers = static_cast<std::int64_t>(kinds.size());
+  for (const std::int64_t one_based : linear.IntList(field, {1, layers})) {
+    LayerKind& marked = kinds[static_cast<std::size_t>(one_based - 1)];
+    if (marked != LayerKind::kUnnamed) {
+      linear.FailValue(
+          ConfigFault::kContradiction, field, absl::StrFormat("%d", one_based),
+          "the layer is named twice (layers count from 1); kda_layers and full_attn_layers must name "
+          "each layer once");
+    }
+    marked = kind;
+  }
+}
+
+std::vector<LayerKind> ReadKinds(const ConfigObject& linear, std::int64_t layers) {
+  std::vector<LayerKind> kinds(static_cast<std::size_t>(layers), LayerKind::kUnnamed);
+  Mark(linear, "kda_layers", LayerKind::kKda, kinds);
+  Mark(linear, "full_attn_layers", LayerKind::kMla, kinds);
+  for (std::size_t i = 0; i < kinds.size() && linear.ok(); ++i) {
+    if (kinds[i] != LayerKind::kUnnamed) continue;
+    linear.FailValue(
+        ConfigFault::kContradiction, "kda_layers", absl::StrFormat("no %d", i + 1),
+        absl::StrFormat("layer %d (from 1) of num_hidden_layers = %d stands in neither kda_layers nor "
+                        "full_attn_layers",
+                        i + 1, layers));
+  }
+  return kinds;
+}
+
+}  // namespace
+
+void ReadKimiLinear(const ConfigObject& config, ModelDescription& model) {
+  ReadModelFields(config, "rms_norm_eps", model);
+  model.rope = ReadRope(config);
+  MlaShape mla = ReadMla(config);
+  mla.rotate = !config.BoolOr("mla_use_nope", false);
+  mla.output_gate = config.BoolOr("mla_use_output_gate", false);
+  const LayerMlps mlps(config, {"num_experts", "num_experts_per_token", "num_shared_experts"});
+  const std::int64_t layers = config.Int("num_hidden_layers", kLayersRange);
+  const std::optional<ConfigObject> linear = config.Object("linear_attn_config");
+  if (!linear.has_value()) return;
+  KdaShape kda;
+  kda.heads = linear->Int("num_heads", kHeadsRange);
+  kda.head_dim = linear->Int("head_dim", kDimRange);
+  kda.conv_kernel = linear->Int("short_conv_kernel_size", {2, kDimMax});
+  const std::vector<LayerKind> kinds = ReadKinds(*linear, layers);
+  for (std::int64_t i = 0; i < layers; ++i) {
+    const bool is_kda = kinds[static_cast<std::size_t>(i)] == LayerKind::kKda;
+    model.layers.push_back(
+        {static_cast<std::int32_t>(i), is_kda ? MixerShape(kda) : MixerShape(mla), mlps.At(i)});
+  }
+}
+
+}  // namespace kvasir
