@@ -1,9 +1,10 @@
+# shellcheck shell=bash
 # Sourced by every tool: strict mode, the repository's root, --help from the tool's own header, and `run`.
 set -euo pipefail
 
 habit_file=$(realpath "$0")
 cd "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../.."
-jobs=$(nproc)
+jobs=$(nproc)  # shellcheck disable=SC2034  # read by the tools
 
 # Prints a command, then runs it.
 run() {
