@@ -1,0 +1,57 @@
+// Greedy choice of tokens: argmax, and DSpark's Markov chain, the only sequential part of a drafted block.
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_format.h"
+#include "worker/cpu/cpu_kernels.h"
+#include "worker/cpu/lanes.h"
+
+namespace kvasir::cpu {
+namespace {
+
+// The lowest index of the largest element; a NaN anywhere sets *fault and gives 0.
+std::int32_t LargestIndex(const float* logits, std::int64_t count, std::int32_t* fault) {
+  std::int64_t best = 0;
+  bool nan = std::isnan(logits[0]);
+  for (std::int64_t i = 1; i < count; ++i) {
+    nan = nan || std::isnan(logits[i]);
+    if (logits[i] > logits[best]) best = i;
+  }
+  if (nan) {
+    *fault = 1;
+    return 0;
+  }
+  return static_cast<std::int32_t>(best);
+}
+
+}  // namespace
+
+void Argmax(const ArgmaxOp& op) {
+  for (std::int64_t r = 0; r < op.rows; ++r) {
+    op.ids[r] = LargestIndex(op.logits + r * op.vocab, op.vocab, op.fault);
+  }
+}
+
+absl::Status MarkovChain(const MarkovChainOp& op) {
+  for (std::int64_t b = 0; b < op.requests; ++b) {
+    std::int64_t token = op.anchors[b];
+    if (token < 0 || token >= op.vocab) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "anchor token id %d of request %d is outside the vocabulary of %d tokens", token, b, op.vocab));
+    }
+    for (std::int64_t k = 0; k < op.query_rows; ++k) {
+      const std::int64_t row = b * op.query_rows + k;
+      float* logits = op.logits + row * op.vocab;
+      std::fill(logits, logits + op.vocab, 0.0F);
+      for (std::int64_t j = 0; j < op.rank; ++j) {
+        AddScaled(logits, op.w2 + j * op.vocab, op.w1[token * op.rank + j], op.vocab);
+      }
+      for (std::int64_t n = 0; n < op.vocab; ++n) logits[n] = op.base[row * op.vocab + n] + logits[n];
+      op.drafted[row] = LargestIndex(logits, op.vocab, op.fault);
+      token = op.drafted[row];
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace kvasir::cpu
