@@ -17,6 +17,11 @@ inline constexpr std::int64_t kRequestsMax = 4096;  // in one batch
 inline constexpr std::int64_t kDraftTokensMax = 32;
 inline constexpr std::int64_t kBlockTokensMax = 8192;
 inline constexpr std::int64_t kArenaBytesMax = std::int64_t{1} << 50;
+inline constexpr std::int64_t kPoolsMax = 16;
+inline constexpr std::int64_t kStateTensorsMax = 16;         // of one layer; as many in a ring
+inline constexpr std::int64_t kAlignmentBytesMax = 1 << 16;
+inline constexpr std::int64_t kPageSizesMax = 64;            // that one backend declares
+inline constexpr std::int64_t kBackendsMax = 64;
 inline constexpr std::int64_t kNameBytesMax = 256;
 inline constexpr std::int64_t kPlanTextBytesMax = std::int64_t{4} << 20;
 

@@ -8,6 +8,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,11 @@ struct LayerId {
   std::int32_t cache = 0;
   friend auto operator<=>(const LayerId&, const LayerId&) = default;
 };
+
+// "target.3", or "target.3.1" for a second cache: how text names a layer.
+[[nodiscard]] std::string LayerIdText(const LayerId& id);
+// The inverse; nullopt for any other text.
+[[nodiscard]] std::optional<LayerId> ParseLayerId(std::string_view text);
 
 enum class LayoutKind : std::int8_t {
   kKeyValue,  // per token: keys [heads, key_dim], then values [heads, value_dim]

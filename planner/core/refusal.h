@@ -10,8 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "common/plan/keys.h"
-
 namespace kvasir {
 
 // The closed list. New rules go to the end of their block; the order is the order of a report.
@@ -116,9 +114,6 @@ void SortRefusals(std::vector<Refusal>& refusals);
 [[nodiscard]] Refusal HeadsNotDivisibleByTp(std::string subject, std::string what, std::int64_t heads,
                                             std::int64_t tp);
 [[nodiscard]] Refusal DtypeUnknown(std::string field, std::string word);
-
-// "target.3", or "target.3.1" for a second cache: how refusals and plan text name a layer.
-[[nodiscard]] std::string LayerIdText(const LayerId& id);
 
 }  // namespace kvasir
 
