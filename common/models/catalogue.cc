@@ -11,6 +11,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
+#include "common/base/error_reasons.h"
+#include "common/base/typed_error.h"
+#include "common/models/config_error.h"
 
 namespace kvasir {
 namespace {
@@ -233,9 +236,13 @@ absl::Status NotFound(std::string_view name) {
   std::vector<std::pair<std::size_t, std::string_view>> near;
   for (const Entry& entry : kEntries) near.emplace_back(Distance(wanted, entry.name), entry.name);
   std::sort(near.begin(), near.end());
-  return absl::NotFoundError(absl::StrFormat("model \"%s\" is not in the catalogue; nearest: %s, %s, %s",
-                                             name.substr(0, 64), near[0].second, near[1].second,
-                                             near[2].second));
+  TypedError error;
+  error.code = absl::StatusCode::kNotFound;
+  error.reason = reason::kModelUnknown;
+  error.message = absl::StrFormat("model \"%s\" is not in the catalogue; nearest: %s, %s, %s",
+                                  ShownText(name, 64), near[0].second, near[1].second, near[2].second);
+  error.metadata = {{"model", ShownText(name, 64)}, {"nearest", std::string(near[0].second)}};
+  return MakeError(error);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #ifndef KVASIR_COMMON_MODELS_CONFIG_ERROR_H_
 #define KVASIR_COMMON_MODELS_CONFIG_ERROR_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,8 +24,7 @@ enum class ConfigFault : std::int8_t {
   kUnsupported,    // well-formed, but describes something that no part of Kvasir can plan yet
 };
 
-// MODEL_NOT_JSON | MODEL_UNKNOWN_ARCHITECTURE | MODEL_MISSING_FIELD | MODEL_WRONG_TYPE | MODEL_OUT_OF_LIMIT |
-// MODEL_CONTRADICTION | MODEL_UNSUPPORTED
+// NOT_JSON | UNKNOWN_ARCHITECTURE | MISSING_FIELD | WRONG_TYPE | OUT_OF_LIMIT | CONTRADICTION | UNSUPPORTED
 [[nodiscard]] std::string_view ConfigFaultName(ConfigFault fault);
 
 struct ConfigError {
@@ -35,9 +35,13 @@ struct ConfigError {
   friend bool operator==(const ConfigError&, const ConfigError&) = default;
 };
 
-// InvalidArgument: "<model>: MODEL_OUT_OF_LIMIT: vocab_size = -1: expected 1 .. 1048576". The error's parts
-// travel along as status payloads. `value` and `fix` are cut to a length that a message may carry.
+// A typed error (common/base/typed_error.h), InvalidArgument with reason MODEL_CONFIG_INVALID and metadata
+// `model`, `fault`, `value` and `expected`: "<model>: vocab_size = -1: expected an integer from 1 to
+// 1048576". Parts are cut to a length that a message may carry and hold printable ASCII only.
 [[nodiscard]] absl::Status ToStatus(const ConfigError& error, std::string_view model);
+
+// `text` as a message may show it: printable ASCII, at most `bytes_max` bytes and "..." where it was cut.
+[[nodiscard]] std::string ShownText(std::string_view text, std::size_t bytes_max = 600);
 
 // The parts, if `status` was made by ToStatus.
 [[nodiscard]] std::optional<ConfigError> ConfigErrorOf(const absl::Status& status);

@@ -8,13 +8,19 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
+#include "common/base/error_reasons.h"
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
+#include "common/base/typed_error.h"
 #include "common/models/check_model.h"
 #include "common/models/model_text.h"
 
 namespace kvasir {
 namespace {
+
+absl::Status TextError(std::string message) {
+  return FieldError(reason::kModelTextInvalid, "", std::move(message));
+}
 
 // One line of the text, read from the left. The first fault is kept; later reads give stand-ins.
 class LineReader {
@@ -76,8 +82,8 @@ class LineReader {
 
   void Fail(std::string_view got, std::string_view expected) {
     if (!status_.ok()) return;
-    status_ = absl::InvalidArgumentError(
-        absl::StrFormat("model text line %d: got \"%s\", expected %s", number_, got.substr(0, 80), expected));
+    status_ = TextError(absl::StrFormat("model text line %d: got \"%s\", expected %s", number_,
+                                        ShownText(got, 80), expected));
   }
 
   [[nodiscard]] absl::Status Finish() {
@@ -272,15 +278,15 @@ std::int64_t FirstDifference(std::string_view a, std::string_view b) {
 
 absl::StatusOr<ModelDescription> ModelFromText(std::string_view text) {
   if (text.size() > static_cast<std::size_t>(kPlanTextBytesMax)) {
-    return absl::InvalidArgumentError(
+    return TextError(
         absl::StrFormat("model text has %d bytes; at most %d are read", text.size(), kPlanTextBytesMax));
   }
   TextReader reader(text);
   KVASIR_ASSIGN_OR_RETURN(ModelDescription model, ReadHeader(reader));
   KVASIR_ASSIGN_OR_RETURN(const std::int64_t layers, IntLine(reader, "layers"));
   if (layers < 1 || layers > kLayersMax) {
-    return absl::InvalidArgumentError(absl::StrFormat("model text line %d: layers %d, expected 1 .. %d",
-                                                      reader.number(), layers, kLayersMax));
+    return TextError(absl::StrFormat("model text line %d: layers %d, expected 1 .. %d", reader.number(),
+                                     layers, kLayersMax));
   }
   for (std::int64_t i = 0; i < layers; ++i) {
     KVASIR_ASSIGN_OR_RETURN(ModelLayer layer, ReadLayer(reader));
@@ -292,10 +298,12 @@ absl::StatusOr<ModelDescription> ModelFromText(std::string_view text) {
   LineReader end = reader.Line();
   end.Expect("end");
   KVASIR_RETURN_IF_ERROR(end.Finish());
-  if (const std::optional<ConfigError> fault = FindModelFault(model)) return ToStatus(*fault, "model text");
+  if (const std::optional<ConfigError> fault = FindModelFault(model)) {
+    return TextError(absl::StrFormat("model text: %s = %s: %s", fault->field, fault->value, fault->fix));
+  }
   const std::string canonical = ModelToText(model);
   if (canonical != text) {
-    return absl::InvalidArgumentError(
+    return TextError(
         absl::StrFormat("model text line %d: not in canonical form", FirstDifference(canonical, text)));
   }
   return model;

@@ -78,7 +78,7 @@ const Adapter* FindAdapter(const ConfigObject& root) {
     if (!names.empty() && names.front() == adapter.architecture) return &adapter;
   }
   root.FailValue(ConfigFault::kUnknownArchitecture, "architectures", names.empty() ? "[]" : names.front(),
-                 "known: " + KnownArchitectures());
+                 "unknown architecture; known: " + KnownArchitectures());
   return nullptr;
 }
 
