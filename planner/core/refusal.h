@@ -3,6 +3,7 @@
 #ifndef KVASIR_PLANNER_CORE_REFUSAL_H_
 #define KVASIR_PLANNER_CORE_REFUSAL_H_
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <span>
@@ -63,6 +64,9 @@ enum class RuleId : std::int16_t {
   // Recurrent state.
   kRollbackRequired,
   kRollbackReplayWithoutRing,
+  // Comparisons of two layers; never part of an outcome.
+  kPoolKeysDiffer,
+  kGroupKeysDiffer,
 };
 
 struct Operand {
@@ -87,7 +91,7 @@ struct RuleRow {
   std::string_view field;  // "*": the refusal names it
   std::string_view why;    // for the rule page: why the rule exists, one sentence
   std::string_view message;
-  std::vector<std::string_view> remedies;
+  std::array<std::string_view, 2> remedies;  // best first; unused places are empty
 };
 
 // Every rule, in the order of RuleId.

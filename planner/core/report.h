@@ -24,10 +24,9 @@ struct CapacityRow {
 // One way to keep recurrent state that was considered.
 struct RollbackOption {
   StateRollback rollback = StateRollback::kNone;
-  bool possible = false;      // false: some layer declares no ring, or no size admits the request
-  std::int64_t requests = 0;  // admitted at context_tokens
-  Bytes bytes_per_request;
   bool chosen = false;
+  bool possible = false;              // false: some layer declares no ring, or no size admits the request
+  std::vector<CapacityRow> capacity;  // at the report's contexts; empty where not possible
   friend bool operator==(const RollbackOption&, const RollbackOption&) = default;
 };
 
