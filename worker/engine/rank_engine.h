@@ -14,7 +14,9 @@
 #include "common/models/model_description.h"
 #include "common/plan/plan.h"
 #include "worker/engine/backend.h"
+#include "worker/engine/communicator.h"
 #include "worker/engine/pass.h"
+#include "worker/engine/step_metadata.h"
 #include "worker/engine/step_plan.h"
 
 namespace kvasir {
@@ -28,8 +30,16 @@ struct RankEngineOptions {
   std::optional<ModelDescription> draft;
   std::int64_t weight_seed = 0;
   bool use_graphs = true;  // false: every pass runs eagerly (tests compare both)
+  // All tensor ranks, for the agreement at the end of a step; null for a plan of one rank. Outlives the
+  // engine.
+  Communicator* communicator = nullptr;
   // Tests only: replaces the drafted tokens [requests, N] of a speculative step before they are verified.
   std::function<void(const StepPlan&, std::span<std::int32_t>)> draft_override;
+  // Tests and preflight only: sees the metadata and the logits [rows, vocab] of every pass after it ran; the
+  // logits are empty for draft_context, which has none.
+  std::function<void(const PassMetadata&, std::span<const float>)> observe_pass;
+  // Tests only: stands in block-table columns that no row may look at.
+  std::int64_t unused_table_entry = 0;
 };
 
 // What Create measured, to be compared with the plan.
@@ -46,9 +56,18 @@ class RankEngine {
   static absl::StatusOr<std::unique_ptr<RankEngine>> Create(Backend& backend, RankEngineOptions options);
   virtual ~RankEngine() = default;
 
-  // Executes one step. FailedPrecondition for another epoch or plan, or a step number that is not the next;
-  // InvalidArgument for a block, length or slot outside the arena, before anything runs; DataLoss where an
-  // operation met NaN or +inf; the backend's error where a collective failed.
+  // Executes one step.
+  //   FailedPrecondition  another epoch or plan, or a step number that is not the next; or the engine is
+  //   broken InvalidArgument     a block, length, token or slot that the plan does not allow, before anything
+  //   runs
+  // Both leave everything as it was: the right step may still come. Once a step runs, its number is used up:
+  //   DataLoss            an operation met NaN or +inf on some rank ("rank r: NON_FINITE: ..."); all ranks
+  //   return
+  //                       the same status, the step's sequences are worthless, the engine and the
+  //                       communicator stay usable
+  //   anything else       the backend or a collective failed; the communicator is aborted, so that the peers
+  //   fail
+  //                       soon too, and the engine is broken for good
   virtual absl::StatusOr<StepOutcome> Execute(const StepPlan& step) = 0;
 
   [[nodiscard]] virtual RankMeasurement measurement() const = 0;

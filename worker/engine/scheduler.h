@@ -17,16 +17,16 @@
 namespace kvasir {
 
 struct SequenceRequest {
-  std::vector<std::int32_t> prompt;  // at least one token
-  std::int64_t max_tokens = 0;       // at least 1
-  std::vector<std::int32_t> stop_tokens;
+  std::vector<std::int32_t> prompt = {};  // at least one token
+  std::int64_t max_tokens = 0;            // at least 1
+  std::vector<std::int32_t> stop_tokens = {};
   bool speculate = true;  // false: plain decode (the plan may still have a draft)
 };
 
 struct SequenceProgress {
   SequenceId id;
-  std::vector<std::int32_t> tokens;  // new since the last report
-  std::int64_t drafted = 0;          // of this step
+  std::vector<std::int32_t> tokens = {};  // new since the last report
+  std::int64_t drafted = 0;               // of this step
   std::int64_t accepted = 0;
   bool finished = false;
 };
@@ -45,9 +45,15 @@ class Scheduler {
   virtual absl::Status Cancel(SequenceId id) = 0;
 
   // The next step, or nullopt when there is nothing to do. Prefill chunks come before decode, oldest first.
+  // Each step is followed by Apply or FailStep before the next one is asked for.
   virtual std::optional<StepPlan> NextStep() = 0;
-  // Takes the outcome of the step given last; finished sequences free their blocks.
+  // Takes the outcome of the step given last; finished sequences free their blocks. A stop token is reported
+  // as the last token. Sequences cancelled meanwhile are left out. InvalidArgument, changing nothing, for an
+  // outcome that does not fit the step; FailedPrecondition if no step is out.
   virtual absl::StatusOr<std::vector<SequenceProgress>> Apply(const StepOutcome& outcome) = 0;
+  // The step given last ran and failed (RankEngine::Execute said DataLoss): its sequences are cancelled and
+  // returned, and the next step has the next number.
+  virtual std::vector<SequenceId> FailStep() = 0;
 
   [[nodiscard]] virtual std::int64_t running() const = 0;
   [[nodiscard]] virtual std::int64_t free_parents() const = 0;

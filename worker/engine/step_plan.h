@@ -22,32 +22,32 @@ enum class StepKind : std::int8_t {
 struct StepSequence {
   SequenceId id;
   std::int64_t committed = 0;
-  std::int64_t limit = 0;            // prompt + max_tokens; rows at positions >= limit are padding
-  std::vector<std::int32_t> tokens;  // kPrefill: the chunk's tokens; else one: the anchor at `committed`
-  bool last_chunk = false;           // kPrefill: the chunk ends the prompt, so its last row is sampled
-  std::vector<std::vector<BlockId>> blocks;  // [pool][column]: the sequence's block table
+  std::int64_t limit = 0;                 // prompt + max_tokens; rows at positions >= limit are padding
+  std::vector<std::int32_t> tokens = {};  // kPrefill: the chunk's tokens; else one: the anchor at `committed`
+  bool last_chunk = false;                // kPrefill: the chunk ends the prompt, so its last row is sampled
+  std::vector<std::vector<BlockId>> blocks = {};  // [pool][column]: the sequence's block table
 };
 
 struct StepPlan {
   Epoch epoch;
-  std::string plan_id;
+  std::string plan_id = {};
   std::int64_t step = 0;  // 0, 1, 2, ... within an epoch; a follower refuses a gap
   StepKind kind = StepKind::kDecode;
-  std::vector<ParentId> zero_parents;  // that changed their pool since the last step
-  std::vector<StepSequence> sequences;
+  std::vector<ParentId> zero_parents = {};  // that changed their pool since the last step
+  std::vector<StepSequence> sequences = {};
 };
 
 struct SequenceOutcome {
   SequenceId id;
   std::int64_t drafted = 0;  // valid draft rows verified
   std::int64_t accepted = 0;
-  std::vector<std::int32_t> emitted;  // accepted drafts, then the target's own token
+  std::vector<std::int32_t> emitted = {};  // accepted drafts, then the target's own token
 };
 
 // The same on every rank.
 struct StepOutcome {
   std::int64_t step = 0;
-  std::vector<SequenceOutcome> sequences;  // in the order of the StepPlan
+  std::vector<SequenceOutcome> sequences = {};  // in the order of the StepPlan
 };
 
 }  // namespace kvasir

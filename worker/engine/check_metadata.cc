@@ -1,0 +1,117 @@
+#include "worker/engine/check_metadata.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
+#include "absl/strings/str_format.h"
+#include "common/base/checked_math.h"
+#include "common/base/error_reasons.h"
+#include "common/base/status_macros.h"
+#include "common/base/typed_error.h"
+#include "worker/engine/arena_layout.h"
+
+namespace kvasir {
+namespace {
+
+struct GroupContext {
+  std::string where;  // "draft_block, group draft.mla"
+  const PlanPool* pool = nullptr;
+  BlockRange range = {};
+};
+
+absl::Status Refuse(const GroupContext& at, const char* field, std::size_t row, std::int64_t value,
+                    const std::string& allowed) {
+  return FieldError(reason::kValueOutOfRange, field,
+                    absl::StrFormat("%s: %s[%d] is %d, want %s", at.where, field, row, value, allowed));
+}
+
+absl::Status CheckSlots(const GroupContext& at, const GroupMetadata& group) {
+  for (std::size_t row = 0; row < group.slots.size(); ++row) {
+    const std::int64_t slot = group.slots[row];
+    if (slot == -1) continue;
+    if (slot >= 0 && at.range.Contains(BlockId(slot / at.pool->block_tokens))) continue;
+    return Refuse(at, "slots", row, slot,
+                  absl::StrFormat("-1 or a slot of block %d .. %d (%d tokens each)", at.range.first_block,
+                                  at.range.end_block - 1, at.pool->block_tokens));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckBounds(const GroupContext& at, const PassShape& shape, const GroupMetadata& group) {
+  const std::int64_t most = group.table_width * at.pool->block_tokens;
+  for (std::int64_t request = 0; request < shape.requests; ++request) {
+    std::int64_t seen = 0;
+    for (std::int64_t i = 0; i < shape.query_rows; ++i) {
+      const auto row = static_cast<std::size_t>(request * shape.query_rows + i);
+      const std::int64_t bound = group.bounds[row];
+      if (bound < 0 || bound > most) {
+        return Refuse(at, "bounds", row, bound, absl::StrFormat("0 .. %d", most));
+      }
+      seen = std::max(seen, bound);
+    }
+    const std::int64_t columns = CeilDiv(seen, at.pool->block_tokens);
+    for (std::int64_t column = 0; column < columns; ++column) {
+      const auto entry = static_cast<std::size_t>(request * group.table_width + column);
+      if (at.range.Contains(BlockId(group.block_table[entry]))) continue;
+      return Refuse(at, "block_table", entry, group.block_table[entry],
+                    absl::StrFormat("a block %d .. %d", at.range.first_block, at.range.end_block - 1));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckGroup(const Plan& plan, const PassMetadata& metadata, const GroupMetadata& group) {
+  for (const PlanPool& pool : plan.pools) {
+    for (const PlanGroup& its : pool.groups) {
+      if (its.id != group.group) continue;
+      const GroupContext at{.where = absl::StrFormat("%s, group %s", PassName(metadata.shape.pass), its.name),
+                            .pool = &pool,
+                            .range = BlockRangeOf(plan, pool)};
+      const auto rows = static_cast<std::size_t>(metadata.shape.rows());
+      const auto entries = static_cast<std::size_t>(metadata.shape.requests * group.table_width);
+      if (group.slots.size() != rows || group.bounds.size() != rows || group.block_table.size() != entries) {
+        return absl::InvalidArgumentError(absl::StrFormat(
+            "%s: %d slots, %d bounds and %d table entries, want %d, %d and %d", at.where, group.slots.size(),
+            group.bounds.size(), group.block_table.size(), rows, rows, entries));
+      }
+      KVASIR_RETURN_IF_ERROR(CheckSlots(at, group));
+      return CheckBounds(at, metadata.shape, group);
+    }
+  }
+  return absl::InvalidArgumentError(
+      absl::StrFormat("%s: group %d is not in the plan", PassName(metadata.shape.pass), group.group.value()));
+}
+
+}  // namespace
+
+absl::Status CheckMetadata(const Plan& plan, std::int64_t vocab, const PassMetadata& metadata) {
+  const PassShape& shape = metadata.shape;
+  const auto rows = static_cast<std::size_t>(shape.rows());
+  if (metadata.token_ids.size() != rows || metadata.positions.size() != rows ||
+      metadata.anchors.size() != static_cast<std::size_t>(shape.requests)) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "%s: %d token ids, %d positions and %d anchors, want %d rows of %d requests", PassName(shape.pass),
+        metadata.token_ids.size(), metadata.positions.size(), metadata.anchors.size(), rows, shape.requests));
+  }
+  const GroupContext at{.where = std::string(PassName(shape.pass))};
+  const std::string tokens = absl::StrFormat("0 .. %d (vocabulary)", vocab - 1);
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::int32_t token = metadata.token_ids[row];
+    if (token < 0 || token >= vocab) return Refuse(at, "token_ids", row, token, tokens);
+    const std::int64_t position = metadata.positions[row];
+    if (position < 0 || position >= plan.context_tokens) {
+      return Refuse(at, "positions", row, position, absl::StrFormat("0 .. %d", plan.context_tokens - 1));
+    }
+  }
+  for (std::size_t request = 0; request < metadata.anchors.size(); ++request) {
+    const std::int32_t anchor = metadata.anchors[request];
+    if (anchor < 0 || anchor >= vocab) return Refuse(at, "anchors", request, anchor, tokens);
+  }
+  for (const GroupMetadata& group : metadata.groups) {
+    KVASIR_RETURN_IF_ERROR(CheckGroup(plan, metadata, group));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace kvasir

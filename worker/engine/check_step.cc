@@ -1,0 +1,236 @@
+#include "worker/engine/check_step.h"
+
+#include <algorithm>
+#include <compare>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "common/base/error_reasons.h"
+#include "common/base/status_macros.h"
+#include "common/base/typed_error.h"
+#include "common/geometry/block_address.h"
+#include "common/plan/admission.h"
+#include "worker/engine/arena_layout.h"
+
+namespace kvasir {
+namespace {
+
+std::string FieldOf(std::size_t sequence, const char* field) {
+  return absl::StrFormat("sequences[%d].%s", sequence, field);
+}
+
+absl::Status Refuse(const std::string& field, std::int64_t value, const std::string& allowed) {
+  return FieldError(reason::kValueOutOfRange, field,
+                    absl::StrFormat("%s: %d, want %s", field, value, allowed));
+}
+
+absl::Status CheckKind(const Plan& plan, const StepPlan& step) {
+  const auto count = static_cast<std::int64_t>(step.sequences.size());
+  switch (step.kind) {
+    case StepKind::kPrefill:
+      if (count != 1) return Refuse("sequences", count, "1 in a prefill step");
+      return absl::OkStatus();
+    case StepKind::kSpeculate:
+      if (plan.draft_tokens == 0) {
+        return FieldError(reason::kConflictingFields, "kind",
+                          "kind: speculate, but the plan has no draft; use decode");
+      }
+      break;
+    case StepKind::kDecode:
+      break;
+    default:
+      return Refuse("kind", static_cast<std::int64_t>(step.kind), "prefill, decode or speculate");
+  }
+  if (count < 1 || count > plan.max_requests) {
+    return Refuse("sequences", count, absl::StrFormat("1 .. %d (max_requests)", plan.max_requests));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckPrefillChunk(const Plan& plan, std::size_t index, const StepSequence& sequence) {
+  const auto count = static_cast<std::int64_t>(sequence.tokens.size());
+  if (sequence.committed % plan.prefill_chunk != 0) {
+    return Refuse(FieldOf(index, "committed"), sequence.committed,
+                  absl::StrFormat("a multiple of prefill_chunk %d", plan.prefill_chunk));
+  }
+  if (count < 1 || count > plan.prefill_chunk || (!sequence.last_chunk && count != plan.prefill_chunk)) {
+    return Refuse(FieldOf(index, "tokens"), count,
+                  absl::StrFormat("%d tokens; fewer only in the last chunk", plan.prefill_chunk));
+  }
+  if (count >= sequence.limit - sequence.committed) {
+    return Refuse(FieldOf(index, "tokens"), count,
+                  absl::StrFormat("fewer than limit - committed = %d", sequence.limit - sequence.committed));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckTokens(std::int64_t vocab, std::size_t index, const StepSequence& sequence) {
+  for (std::size_t i = 0; i < sequence.tokens.size(); ++i) {
+    const std::int32_t token = sequence.tokens[i];
+    if (token >= 0 && token < vocab) continue;
+    return Refuse(absl::StrFormat("sequences[%d].tokens[%d]", index, i), token,
+                  absl::StrFormat("0 .. %d (vocabulary)", vocab - 1));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLengths(const Plan& plan, StepKind kind, std::size_t index, const StepSequence& sequence) {
+  if (sequence.id.value() < 0) return Refuse(FieldOf(index, "id"), sequence.id.value(), ">= 0");
+  if (sequence.limit < 1 || sequence.limit > plan.context_tokens) {
+    return Refuse(FieldOf(index, "limit"), sequence.limit,
+                  absl::StrFormat("1 .. %d (context_tokens)", plan.context_tokens));
+  }
+  if (sequence.committed < 0 || sequence.committed >= sequence.limit) {
+    return Refuse(FieldOf(index, "committed"), sequence.committed,
+                  absl::StrFormat("0 .. %d (below limit)", sequence.limit - 1));
+  }
+  if (kind == StepKind::kPrefill) return CheckPrefillChunk(plan, index, sequence);
+  if (sequence.tokens.size() != 1) {
+    return Refuse(FieldOf(index, "tokens"), static_cast<std::int64_t>(sequence.tokens.size()),
+                  "1 token, the anchor");
+  }
+  if (sequence.last_chunk) return Refuse(FieldOf(index, "last_chunk"), 1, "0 outside a prefill step");
+  return absl::OkStatus();
+}
+
+// Rows that the step may write or read around `committed` in this pool.
+std::int64_t RowsOf(const Plan& plan, const PlanPool& pool, StepKind kind, const StepSequence& sequence) {
+  if (kind == StepKind::kPrefill) return static_cast<std::int64_t>(sequence.tokens.size());
+  return DemandOf(plan, pool).block_rows;
+}
+
+// A bounded window has left some columns and not yet reached others; they may hold block 0. Every column that
+// this step can touch holds a real block.
+absl::Status CheckColumns(const Plan& plan, const PlanPool& pool, StepKind kind, const std::string& field,
+                          const StepSequence& sequence) {
+  const std::vector<BlockId>& blocks = sequence.blocks[static_cast<std::size_t>(pool.id.value())];
+  const std::int64_t columns = ColumnsFor(plan, pool, sequence.limit);
+  if (static_cast<std::int64_t>(blocks.size()) != columns) {
+    return Refuse(field, static_cast<std::int64_t>(blocks.size()),
+                  absl::StrFormat("%d columns for limit %d", columns, sequence.limit));
+  }
+  const BlockRange range = BlockRangeOf(plan, pool);
+  const std::int64_t rows = RowsOf(plan, pool, kind, sequence);
+  const ColumnSpan live = LiveColumns(plan, pool, sequence.committed, rows, sequence.limit);
+  for (std::int64_t c = 0; c < columns; ++c) {
+    const BlockId block = blocks[static_cast<std::size_t>(c)];
+    const bool idle = c < live.first || c >= live.end;
+    if (range.Contains(block) || (idle && block.value() == 0)) continue;
+    return Refuse(absl::StrFormat("%s[%d]", field, c), block.value(),
+                  absl::StrFormat("a block %d .. %d", range.first_block, range.end_block - 1));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckTables(const Plan& plan, const StepPlan& step, std::size_t index) {
+  const StepSequence& sequence = step.sequences[index];
+  if (sequence.blocks.size() != plan.pools.size()) {
+    return Refuse(FieldOf(index, "blocks"), static_cast<std::int64_t>(sequence.blocks.size()),
+                  absl::StrFormat("one list for each of %d pools", plan.pools.size()));
+  }
+  for (const PlanPool& pool : plan.pools) {
+    const std::string field = absl::StrFormat("sequences[%d].blocks[%s]", index, pool.name);
+    KVASIR_RETURN_IF_ERROR(CheckColumns(plan, pool, step.kind, field, sequence));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckDistinctSequences(const StepPlan& step) {
+  std::vector<SequenceId> ids;
+  for (const StepSequence& sequence : step.sequences) ids.push_back(sequence.id);
+  std::sort(ids.begin(), ids.end());
+  const auto twice = std::adjacent_find(ids.begin(), ids.end());
+  if (twice == ids.end()) return absl::OkStatus();
+  return FieldError(
+      reason::kDuplicateItem, "sequences",
+      absl::StrFormat("sequences: id %d stands there twice, want distinct ids", twice->value()));
+}
+
+// A block of the step: which parent it lies in, and whose it is.
+struct BlockUse {
+  std::int64_t parent = 0;
+  std::size_t pool = 0;
+  std::int64_t block = 0;
+  std::int64_t sequence = 0;
+  bool holds_tokens = false;
+  friend auto operator<=>(const BlockUse&, const BlockUse&) = default;
+};
+
+std::vector<BlockUse> BlockUses(const Plan& plan, const StepPlan& step) {
+  std::vector<BlockUse> uses;
+  for (const StepSequence& sequence : step.sequences) {
+    for (std::size_t p = 0; p < plan.pools.size(); ++p) {
+      for (const BlockId block : sequence.blocks[p]) {
+        if (block.value() == 0) continue;
+        uses.push_back(BlockUse{.parent = ParentOf(block.value(), plan.pools[p].blocks_per_parent),
+                                .pool = p,
+                                .block = block.value(),
+                                .sequence = sequence.id.value(),
+                                .holds_tokens = sequence.committed > 0});
+      }
+    }
+  }
+  std::sort(uses.begin(), uses.end());
+  return uses;
+}
+
+absl::Status CheckOwners(const Plan& plan, const std::vector<BlockUse>& uses) {
+  for (std::size_t i = 1; i < uses.size(); ++i) {
+    const BlockUse& a = uses[i - 1];
+    const BlockUse& b = uses[i];
+    if (a.parent != b.parent) continue;
+    if (a.pool != b.pool) {
+      return FieldError(
+          reason::kConflictingFields, "sequences.blocks",
+          absl::StrFormat(
+              "blocks: parent %d holds block %d of pool %s and block %d of pool %s, want one pool per parent",
+              a.parent, a.block, plan.pools[a.pool].name, b.block, plan.pools[b.pool].name));
+    }
+    if (a.block == b.block) {
+      return FieldError(
+          reason::kDuplicateItem, "sequences.blocks",
+          absl::StrFormat("blocks: block %d of pool %s is given to sequence %d and to sequence %d, want one "
+                          "owner and one column",
+                          a.block, plan.pools[a.pool].name, a.sequence, b.sequence));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckZeroParents(const Plan& plan, const StepPlan& step, const std::vector<BlockUse>& uses) {
+  for (std::size_t i = 0; i < step.zero_parents.size(); ++i) {
+    const std::int64_t parent = step.zero_parents[i].value();
+    const std::string field = absl::StrFormat("zero_parents[%d]", i);
+    if (parent < 1 || parent >= plan.parents) {
+      return Refuse(field, parent, absl::StrFormat("1 .. %d", plan.parents - 1));
+    }
+    if (i > 0 && parent <= step.zero_parents[i - 1].value()) return Refuse(field, parent, "ascending ids");
+    auto use = std::lower_bound(uses.begin(), uses.end(), BlockUse{.parent = parent});
+    for (; use != uses.end() && use->parent == parent; ++use) {
+      if (use->holds_tokens) {
+        return Refuse(field, parent,
+                      absl::StrFormat("no parent that holds tokens of sequence %d", use->sequence));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckStep(const Plan& plan, std::int64_t vocab, const StepPlan& step) {
+  KVASIR_RETURN_IF_ERROR(CheckKind(plan, step));
+  KVASIR_RETURN_IF_ERROR(CheckDistinctSequences(step));
+  for (std::size_t i = 0; i < step.sequences.size(); ++i) {
+    KVASIR_RETURN_IF_ERROR(CheckLengths(plan, step.kind, i, step.sequences[i]));
+    KVASIR_RETURN_IF_ERROR(CheckTokens(vocab, i, step.sequences[i]));
+    KVASIR_RETURN_IF_ERROR(CheckTables(plan, step, i));
+  }
+  const std::vector<BlockUse> uses = BlockUses(plan, step);
+  KVASIR_RETURN_IF_ERROR(CheckOwners(plan, uses));
+  return CheckZeroParents(plan, step, uses);
+}
+
+}  // namespace kvasir

@@ -1,0 +1,269 @@
+#include "worker/engine/scheduler.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "common/base/check.h"
+#include "common/base/error_reasons.h"
+#include "common/base/status_macros.h"
+#include "common/base/typed_error.h"
+#include "common/plan/admission.h"
+#include "worker/engine/sequence_tables.h"
+#include "worker/engine/step_metadata.h"
+
+namespace kvasir {
+namespace {
+
+struct Sequence {
+  SequenceId id;
+  SequenceRequest request;
+  SequenceTable table;
+  std::int64_t committed = 0;  // T
+  std::int64_t emitted = 0;
+  std::int32_t anchor = 0;  // once the prompt is done
+  [[nodiscard]] std::int64_t prompt_tokens() const {
+    return static_cast<std::int64_t>(request.prompt.size());
+  }
+  [[nodiscard]] bool prefilling() const { return committed < prompt_tokens(); }
+};
+
+class SchedulerImpl final : public Scheduler {
+ public:
+  SchedulerImpl(const Plan& plan, std::string plan_id, Epoch epoch, std::int64_t vocab, SequenceTables tables)
+      : plan_(plan), plan_id_(std::move(plan_id)), epoch_(epoch), vocab_(vocab), tables_(std::move(tables)) {
+    for (const PlanPool& pool : plan_.pools) {
+      decode_rows_ = std::max(decode_rows_, DemandOf(plan_, pool).block_rows);
+    }
+  }
+
+  absl::StatusOr<SequenceId> Join(const SequenceRequest& request) override;
+  absl::Status Cancel(SequenceId id) override;
+  std::optional<StepPlan> NextStep() override;
+  absl::StatusOr<std::vector<SequenceProgress>> Apply(const StepOutcome& outcome) override;
+  std::vector<SequenceId> FailStep() override;
+
+  [[nodiscard]] std::int64_t running() const override { return static_cast<std::int64_t>(sequences_.size()); }
+  [[nodiscard]] std::int64_t free_parents() const override { return tables_.free_parents(); }
+
+ private:
+  [[nodiscard]] absl::Status CheckRequest(const SequenceRequest& request) const;
+  [[nodiscard]] absl::Status CheckToken(const char* field, std::size_t index, std::int32_t token) const;
+  [[nodiscard]] bool Speculates(const Sequence& sequence) const {
+    return sequence.request.speculate && plan_.draft_tokens > 0;
+  }
+  [[nodiscard]] std::vector<Sequence*> Decoding(bool speculating);
+  [[nodiscard]] StepSequence PartOf(Sequence& sequence, StepKind kind);
+  [[nodiscard]] absl::Status CheckOutcome(const StepOutcome& outcome) const;
+  [[nodiscard]] SequenceProgress Advance(Sequence& sequence, const StepSequence& part,
+                                         const SequenceOutcome& outcome);
+
+  Plan plan_;
+  std::string plan_id_;
+  Epoch epoch_;
+  std::int64_t vocab_;
+  SequenceTables tables_;
+  std::int64_t decode_rows_ = 1;
+  std::map<SequenceId, Sequence> sequences_;  // ascending ids: oldest first
+  std::int64_t next_id_ = 0;
+  std::int64_t next_step_ = 0;
+  std::optional<StepPlan> out_;  // given, not yet applied
+  bool speculated_last_ = false;
+};
+
+absl::Status SchedulerImpl::CheckToken(const char* field, std::size_t index, std::int32_t token) const {
+  if (token >= 0 && token < vocab_) return absl::OkStatus();
+  return FieldError(
+      reason::kValueOutOfRange, absl::StrFormat("%s[%d]", field, index),
+      absl::StrFormat("%s[%d]: token %d, want 0 .. %d (vocabulary)", field, index, token, vocab_ - 1));
+}
+
+absl::Status SchedulerImpl::CheckRequest(const SequenceRequest& request) const {
+  const auto prompt = static_cast<std::int64_t>(request.prompt.size());
+  if (prompt < 1) return FieldError(reason::kMissingField, "prompt", "prompt: 0 tokens, want at least 1");
+  if (request.max_tokens < 1) {
+    return FieldError(reason::kValueOutOfRange, "max_tokens",
+                      absl::StrFormat("max_tokens: %d, want at least 1", request.max_tokens));
+  }
+  if (prompt > plan_.context_tokens || request.max_tokens > plan_.context_tokens - prompt) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "max_tokens: %d after a prompt of %d tokens, want prompt + max_tokens <= %d, the plan's "
+        "context",
+        request.max_tokens, prompt, plan_.context_tokens));
+  }
+  for (std::size_t i = 0; i < request.prompt.size(); ++i) {
+    KVASIR_RETURN_IF_ERROR(CheckToken("prompt", i, request.prompt[i]));
+  }
+  for (std::size_t i = 0; i < request.stop_tokens.size(); ++i) {
+    KVASIR_RETURN_IF_ERROR(CheckToken("stop_tokens", i, request.stop_tokens[i]));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SequenceId> SchedulerImpl::Join(const SequenceRequest& request) {
+  KVASIR_RETURN_IF_ERROR(CheckRequest(request));
+  if (running() >= plan_.max_requests) {
+    return MakeError({.code = absl::StatusCode::kResourceExhausted,
+                      .reason = reason::kTooManyRequests,
+                      .message = absl::StrFormat(
+                          "max_requests: %d sequences run already, as many as the plan allows", running())});
+  }
+  const std::int64_t limit = static_cast<std::int64_t>(request.prompt.size()) + request.max_tokens;
+  KVASIR_ASSIGN_OR_RETURN(SequenceTable table, tables_.Reserve(limit));
+  const SequenceId id(next_id_++);
+  sequences_.emplace(id, Sequence{.id = id, .request = request, .table = std::move(table)});
+  return id;
+}
+
+absl::Status SchedulerImpl::Cancel(SequenceId id) {
+  const auto found = sequences_.find(id);
+  if (found == sequences_.end()) {
+    return MakeError({.code = absl::StatusCode::kNotFound,
+                      .reason = reason::kSequenceUnknown,
+                      .message = absl::StrFormat("sequence %d is not running", id.value())});
+  }
+  tables_.Release(found->second.table);
+  sequences_.erase(found);
+  return absl::OkStatus();
+}
+
+std::vector<Sequence*> SchedulerImpl::Decoding(bool speculating) {
+  std::vector<Sequence*> found;
+  for (auto& [id, sequence] : sequences_) {
+    if (!sequence.prefilling() && Speculates(sequence) == speculating) found.push_back(&sequence);
+  }
+  return found;
+}
+
+StepSequence SchedulerImpl::PartOf(Sequence& sequence, StepKind kind) {
+  StepSequence part{.id = sequence.id, .committed = sequence.committed, .limit = sequence.table.limit};
+  std::int64_t rows = decode_rows_;
+  if (kind == StepKind::kPrefill) {
+    // Chunks start at fixed multiples from position 0, so a prompt is cut the same way whatever else runs.
+    rows = std::min(plan_.prefill_chunk, sequence.prompt_tokens() - sequence.committed);
+    const auto first = sequence.request.prompt.begin() + sequence.committed;
+    part.tokens.assign(first, first + rows);
+    part.last_chunk = sequence.committed + rows == sequence.prompt_tokens();
+  } else {
+    part.tokens = {sequence.anchor};
+  }
+  tables_.Place(sequence.table, sequence.committed, rows);
+  part.blocks = sequence.table.columns;
+  return part;
+}
+
+std::optional<StepPlan> SchedulerImpl::NextStep() {
+  KVASIR_CHECK(!out_.has_value());
+  StepPlan step{.epoch = epoch_, .plan_id = plan_id_, .step = next_step_};
+  std::vector<Sequence*> chosen;
+  for (auto& [id, sequence] : sequences_) {
+    if (!sequence.prefilling()) continue;
+    step.kind = StepKind::kPrefill;
+    chosen = {&sequence};
+    break;
+  }
+  if (chosen.empty()) {
+    // Sequences that speculate and those that do not run different passes: they take turns.
+    bool speculate = !speculated_last_;
+    chosen = Decoding(speculate);
+    if (chosen.empty()) {
+      speculate = !speculate;
+      chosen = Decoding(speculate);
+    }
+    if (chosen.empty()) return std::nullopt;
+    step.kind = speculate ? StepKind::kSpeculate : StepKind::kDecode;
+    speculated_last_ = speculate;
+  }
+  for (Sequence* sequence : chosen) step.sequences.push_back(PartOf(*sequence, step.kind));
+  step.zero_parents = tables_.TakeParentsToZero();
+  ++next_step_;
+  out_ = step;
+  return step;
+}
+
+absl::Status SchedulerImpl::CheckOutcome(const StepOutcome& outcome) const {
+  if (!out_.has_value()) return absl::FailedPreconditionError("no step is out");
+  if (outcome.step != out_->step || outcome.sequences.size() != out_->sequences.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("outcome: step %d with %d sequences, want step %d with %d", outcome.step,
+                        outcome.sequences.size(), out_->step, out_->sequences.size()));
+  }
+  for (std::size_t i = 0; i < outcome.sequences.size(); ++i) {
+    const SequenceOutcome& its = outcome.sequences[i];
+    const StepSequence& part = out_->sequences[i];
+    const bool sampled = out_->kind != StepKind::kPrefill || part.last_chunk;
+    const std::int64_t drafted =
+        out_->kind == StepKind::kSpeculate ? DraftedTokens(part, plan_.draft_tokens) : 0;
+    const std::int64_t tokens = sampled ? its.accepted + 1 : 0;
+    if (its.id != part.id || its.drafted != drafted || its.accepted < 0 || its.accepted > drafted ||
+        static_cast<std::int64_t>(its.emitted.size()) != tokens) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "outcome.sequences[%d]: id %d, %d drafted, %d accepted, %d emitted; want id %d, %d drafted", i,
+          its.id.value(), its.drafted, its.accepted, its.emitted.size(), part.id.value(), drafted));
+    }
+    for (std::size_t t = 0; t < its.emitted.size(); ++t) {
+      KVASIR_RETURN_IF_ERROR(CheckToken("outcome.emitted", t, its.emitted[t]));
+    }
+  }
+  return absl::OkStatus();
+}
+
+SequenceProgress SchedulerImpl::Advance(Sequence& sequence, const StepSequence& part,
+                                        const SequenceOutcome& outcome) {
+  SequenceProgress progress{.id = sequence.id, .drafted = outcome.drafted, .accepted = outcome.accepted};
+  // A chunk commits its own tokens, a decode the anchor, a verify the anchor and what was accepted. The last
+  // token emitted is the next anchor: it stands at the new T, and its K/V is not there yet.
+  sequence.committed += static_cast<std::int64_t>(part.tokens.size()) + outcome.accepted;
+  const std::vector<std::int32_t>& stops = sequence.request.stop_tokens;
+  for (const std::int32_t token : outcome.emitted) {
+    progress.tokens.push_back(token);
+    ++sequence.emitted;
+    sequence.anchor = token;
+    progress.finished = sequence.emitted == sequence.request.max_tokens ||
+                        std::find(stops.begin(), stops.end(), token) != stops.end();
+    if (progress.finished) break;
+  }
+  return progress;
+}
+
+absl::StatusOr<std::vector<SequenceProgress>> SchedulerImpl::Apply(const StepOutcome& outcome) {
+  KVASIR_RETURN_IF_ERROR(CheckOutcome(outcome));
+  const StepPlan step = *std::exchange(out_, std::nullopt);
+  std::vector<SequenceProgress> all;
+  for (std::size_t i = 0; i < step.sequences.size(); ++i) {
+    const auto found = sequences_.find(step.sequences[i].id);
+    if (found == sequences_.end()) continue;  // cancelled while the step ran
+    all.push_back(Advance(found->second, step.sequences[i], outcome.sequences[i]));
+    if (all.back().finished) {
+      tables_.Release(found->second.table);
+      sequences_.erase(found);
+    } else {
+      tables_.Settle(found->second.table, found->second.committed);
+    }
+  }
+  return all;
+}
+
+std::vector<SequenceId> SchedulerImpl::FailStep() {
+  KVASIR_CHECK(out_.has_value());
+  const StepPlan step = *std::exchange(out_, std::nullopt);
+  std::vector<SequenceId> lost;
+  for (const StepSequence& part : step.sequences) {
+    if (Cancel(part.id).ok()) lost.push_back(part.id);
+  }
+  return lost;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Create(const Plan& plan, std::string plan_id,
+                                                             Epoch epoch, std::int64_t vocab) {
+  if (vocab < 1) return absl::InvalidArgumentError(absl::StrFormat("vocab: %d, want at least 1", vocab));
+  KVASIR_ASSIGN_OR_RETURN(SequenceTables tables, SequenceTables::Create(plan));
+  return std::unique_ptr<Scheduler>(
+      std::make_unique<SchedulerImpl>(plan, std::move(plan_id), epoch, vocab, std::move(tables)));
+}
+
+}  // namespace kvasir

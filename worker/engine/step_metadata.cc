@@ -1,0 +1,127 @@
+#include "worker/engine/step_metadata.h"
+
+#include <algorithm>
+
+#include "common/base/check.h"
+#include "common/base/checked_math.h"
+#include "worker/engine/arena_layout.h"
+
+namespace kvasir {
+
+Role RoleOf(Pass pass) {
+  const bool draft = pass == Pass::kDraftContext || pass == Pass::kDraftBlock;
+  return draft ? Role::kDraft : Role::kTarget;
+}
+
+std::int64_t DraftedTokens(const StepSequence& sequence, std::int64_t draft_tokens) {
+  return std::min(draft_tokens, sequence.limit - 1 - sequence.committed);
+}
+
+SequenceRows RowsOfPrefill(const StepSequence& sequence) {
+  return SequenceRows{.sequence = &sequence, .start = sequence.committed, .tokens = sequence.tokens};
+}
+
+SequenceRows RowsOfDecode(const StepSequence& sequence) { return RowsOfPrefill(sequence); }
+
+SequenceRows RowsOfDraftBlock(const StepSequence& sequence, std::int64_t draft_tokens,
+                              std::int32_t mask_token) {
+  SequenceRows rows{.sequence = &sequence, .start = sequence.committed};
+  const std::int64_t valid = DraftedTokens(sequence, draft_tokens);
+  rows.tokens.assign(static_cast<std::size_t>(valid), mask_token);
+  rows.anchor = sequence.tokens.front();
+  if (valid > 0) rows.tokens.front() = rows.anchor;
+  return rows;
+}
+
+SequenceRows RowsOfVerify(const StepSequence& sequence, std::span<const std::int32_t> drafted) {
+  SequenceRows rows = RowsOfDecode(sequence);
+  rows.tokens.insert(rows.tokens.end(), drafted.begin(), drafted.end());
+  return rows;
+}
+
+SequenceRows RowsOfContext(const StepSequence& sequence, std::int64_t accepted) {
+  SequenceRows rows{.sequence = &sequence, .start = sequence.committed, .attends = false};
+  // draft_context reads tapped hidden states, not tokens; one entry per row keeps the count.
+  rows.tokens.assign(static_cast<std::size_t>(accepted + 1), 0);
+  return rows;
+}
+
+MetadataBuilder::MetadataBuilder(const Plan& plan, const RankPlace& place, std::int64_t unused_entry)
+    : unused_entry_(unused_entry) {
+  for (std::size_t pool = 0; pool < plan.pools.size(); ++pool) {
+    const PlanPool& its = plan.pools[pool];
+    for (const PlanGroup& group : its.groups) {
+      groups_.push_back(GroupPlace{.group = group.id,
+                                   .behaviour = group.behaviour,
+                                   .pool = pool,
+                                   .block_tokens = its.block_tokens,
+                                   .column_tokens = ColumnTokens(plan, its),
+                                   .table_width = ColumnsFor(plan, its, plan.context_tokens),
+                                   .shard = ShardOf(its, place)});
+    }
+  }
+  std::sort(groups_.begin(), groups_.end(),
+            [](const GroupPlace& a, const GroupPlace& b) { return a.group < b.group; });
+}
+
+PassMetadata MetadataBuilder::Build(const PassShape& shape, const std::vector<SequenceRows>& rows) const {
+  KVASIR_CHECK(static_cast<std::int64_t>(rows.size()) <= shape.requests);
+  PassMetadata out;
+  out.shape = shape;
+  out.token_ids.assign(static_cast<std::size_t>(shape.rows()), 0);
+  out.positions.assign(static_cast<std::size_t>(shape.rows()), 0);
+  out.anchors.assign(static_cast<std::size_t>(shape.requests), 0);
+  for (std::size_t request = 0; request < rows.size(); ++request) {
+    const SequenceRows& its = rows[request];
+    KVASIR_CHECK(static_cast<std::int64_t>(its.tokens.size()) <= shape.query_rows);
+    out.anchors[request] = its.anchor;
+    const std::size_t first = request * static_cast<std::size_t>(shape.query_rows);
+    for (std::size_t i = 0; i < its.tokens.size(); ++i) {
+      out.token_ids[first + i] = its.tokens[i];
+      out.positions[first + i] = its.start + static_cast<std::int64_t>(i);
+    }
+  }
+  for (const GroupPlace& place : groups_) {
+    if (place.behaviour.role == RoleOf(shape.pass)) out.groups.push_back(BuildGroup(place, shape, rows));
+  }
+  return out;
+}
+
+GroupMetadata MetadataBuilder::BuildGroup(const GroupPlace& place, const PassShape& shape,
+                                          const std::vector<SequenceRows>& rows) const {
+  GroupMetadata out{.group = place.group, .behaviour = place.behaviour, .table_width = place.table_width};
+  out.block_table.assign(static_cast<std::size_t>(shape.requests * place.table_width), 0);
+  out.slots.assign(static_cast<std::size_t>(shape.rows()), -1);
+  out.bounds.assign(static_cast<std::size_t>(shape.rows()), 0);
+  for (std::size_t request = 0; request < rows.size(); ++request) {
+    FillRequest(place, shape, static_cast<std::int64_t>(request), rows[request], out);
+  }
+  return out;
+}
+
+void MetadataBuilder::FillRequest(const GroupPlace& place, const PassShape& shape, std::int64_t request,
+                                  const SequenceRows& rows, GroupMetadata& out) const {
+  const std::vector<BlockId>& blocks = rows.sequence->blocks[place.pool];
+  const auto valid = static_cast<std::int64_t>(rows.tokens.size());
+  const std::int64_t length = rows.start + valid;
+  std::int64_t seen = 0;
+  for (std::int64_t i = 0; i < valid; ++i) {
+    const auto row = static_cast<std::size_t>(request * shape.query_rows + i);
+    const std::int64_t position = rows.start + i;
+    if (OwnerOf(place.shard, position) == place.shard.rank) {
+      const BlockId block = blocks[static_cast<std::size_t>(position / place.column_tokens)];
+      out.slots[row] =
+          block.value() * place.block_tokens + LocalPosition(place.shard, position) % place.block_tokens;
+    }
+    if (!rows.attends) continue;
+    out.bounds[row] = LocalRowBound(place.shard, length, valid, i, place.behaviour.causal);
+    seen = std::max(seen, out.bounds[row]);
+  }
+  const std::int64_t used_columns = CeilDiv(seen, place.block_tokens);
+  for (std::int64_t column = 0; column < place.table_width; ++column) {
+    out.block_table[static_cast<std::size_t>(request * place.table_width + column)] =
+        column < used_columns ? blocks[static_cast<std::size_t>(column)].value() : unused_entry_;
+  }
+}
+
+}  // namespace kvasir

@@ -1,0 +1,98 @@
+// The metadata of one pass: which token, position, slot, bound and page each row has. Built from the step and
+// from each group's own BehaviourKey; causality comes from that key alone, never from the pool, the layout or
+// another group, and no two groups ever share a GroupMetadata.
+//
+// Replay contract (DESIGN section 3): every entry up to the padded shape is written each time. A padded row
+// has token 0, position 0, slot -1 and bound 0; a padded request's table is block 0, the null block.
+#ifndef KVASIR_WORKER_ENGINE_STEP_METADATA_H_
+#define KVASIR_WORKER_ENGINE_STEP_METADATA_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/geometry/context_shard.h"
+#include "common/plan/plan.h"
+#include "worker/engine/pass.h"
+#include "worker/engine/step_plan.h"
+
+namespace kvasir {
+
+struct GroupMetadata {
+  GroupId group;
+  BehaviourKey behaviour;
+  std::int64_t table_width = 0;
+  std::vector<std::int64_t> block_table = {};  // [requests, table_width]
+  std::vector<std::int64_t> slots = {};        // [rows]; this rank's slot, or -1
+  std::vector<std::int64_t> bounds = {};       // [rows]; this rank's tokens that the row sees
+};
+
+struct PassMetadata {
+  PassShape shape;
+  std::vector<std::int32_t> token_ids = {};  // [rows]
+  std::vector<std::int64_t> positions = {};  // [rows]
+  std::vector<std::int32_t> anchors = {};    // [requests]
+  std::vector<GroupMetadata> groups = {};    // of the pass's role, by GroupId
+};
+
+// What one sequence does in a pass: query rows at start, start + 1, ..., one per token.
+struct SequenceRows {
+  const StepSequence* sequence = nullptr;
+  std::int64_t start = 0;                 // position of the first row
+  std::vector<std::int32_t> tokens = {};  // of the valid rows; at most the pass's query_rows
+  bool attends = true;                    // false: draft_context, which writes K/V and sees nothing
+  std::int32_t anchor = 0;
+};
+
+// The rows of each kind of pass, per DESIGN section 3 ("Draft bookkeeping"). Positions >= limit get no row.
+// target_prefill and its draft_context: the chunk at `committed`.
+[[nodiscard]] SequenceRows RowsOfPrefill(const StepSequence& sequence);
+// target_decode: the anchor at T.
+[[nodiscard]] SequenceRows RowsOfDecode(const StepSequence& sequence);
+// draft_block: the anchor at T, then masks; min(N, limit - 1 - T) rows, one for each token that the target
+// can still be asked about.
+[[nodiscard]] SequenceRows RowsOfDraftBlock(const StepSequence& sequence, std::int64_t draft_tokens,
+                                            std::int32_t mask_token);
+// target_verify: the anchor at T and the drafted tokens after it.
+[[nodiscard]] SequenceRows RowsOfVerify(const StepSequence& sequence, std::span<const std::int32_t> drafted);
+// draft_context after a verify: the anchor and the accepted tokens, T .. T + accepted.
+[[nodiscard]] SequenceRows RowsOfContext(const StepSequence& sequence, std::int64_t accepted);
+
+// Valid drafted tokens of a sequence: min(N, limit - 1 - T).
+[[nodiscard]] std::int64_t DraftedTokens(const StepSequence& sequence, std::int64_t draft_tokens);
+
+[[nodiscard]] Role RoleOf(Pass pass);
+
+class MetadataBuilder {
+ public:
+  // `unused_entry` stands in the table columns of a valid request that none of its rows may look at. Tests
+  // set it to an absurd id to prove that no operation does.
+  MetadataBuilder(const Plan& plan, const RankPlace& place, std::int64_t unused_entry = 0);
+
+  // `rows[i]` becomes request i; rows.size() <= shape.requests, and no more tokens than shape.query_rows each
+  // (our own callers' duty). Block ids are copied as they stand: CheckStep has seen them.
+  [[nodiscard]] PassMetadata Build(const PassShape& shape, const std::vector<SequenceRows>& rows) const;
+
+ private:
+  struct GroupPlace {
+    GroupId group;
+    BehaviourKey behaviour;
+    std::size_t pool = 0;
+    std::int64_t block_tokens = 1;
+    std::int64_t column_tokens = 1;
+    std::int64_t table_width = 0;
+    ContextShard shard;
+  };
+  [[nodiscard]] GroupMetadata BuildGroup(const GroupPlace& place, const PassShape& shape,
+                                         const std::vector<SequenceRows>& rows) const;
+  void FillRequest(const GroupPlace& place, const PassShape& shape, std::int64_t request,
+                   const SequenceRows& rows, GroupMetadata& out) const;
+
+  std::vector<GroupPlace> groups_;  // by GroupId
+  std::int64_t unused_entry_;
+};
+
+}  // namespace kvasir
+
+#endif  // KVASIR_WORKER_ENGINE_STEP_METADATA_H_

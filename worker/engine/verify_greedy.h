@@ -1,0 +1,23 @@
+// Greedy verification of a drafted block: what speculation emits is what plain greedy decoding would have.
+#ifndef KVASIR_WORKER_ENGINE_VERIFY_GREEDY_H_
+#define KVASIR_WORKER_ENGINE_VERIFY_GREEDY_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace kvasir {
+
+struct GreedyVerdict {
+  std::int64_t accepted = 0;          // a: the longest prefix of the draft that the target would have chosen
+  std::vector<std::int32_t> emitted;  // the a accepted tokens, then the target's own next token
+};
+
+// `target_next[i]` is the target's argmax after the anchor and i drafted tokens. Requires
+// target_next.size() == drafted.size() + 1.
+[[nodiscard]] GreedyVerdict VerifyGreedy(std::span<const std::int32_t> drafted,
+                                         std::span<const std::int32_t> target_next);
+
+}  // namespace kvasir
+
+#endif  // KVASIR_WORKER_ENGINE_VERIFY_GREEDY_H_
