@@ -33,8 +33,9 @@ inline constexpr char kOutOfBlocks[] = "OUT_OF_BLOCKS";  // no room for another 
 inline constexpr char kTooManyRequests[] = "TOO_MANY_REQUESTS";  // max_requests sequences run already
 
 // ABORTED: somebody else was faster; read the state and decide again.
-inline constexpr char kStaleEpoch[] = "STALE_EPOCH";        // the worker has seen a higher epoch
-inline constexpr char kEpochConflict[] = "EPOCH_CONFLICT";  // the same epoch with another plan
+inline constexpr char kStaleEpoch[] = "STALE_EPOCH";  // the worker has seen a higher epoch
+inline constexpr char kEpochTaken[] = "EPOCH_TAKEN";  // the same epoch with another plan
+inline constexpr char kEpochEnded[] = "EPOCH_ENDED";  // the epoch was aborted, released or lost
 inline constexpr char kApplyInProgress[] = "APPLY_IN_PROGRESS";
 inline constexpr char kApplySuperseded[] = "APPLY_SUPERSEDED";  // a delete or another dispatcher overtook it
 
@@ -45,9 +46,10 @@ inline constexpr char kSequenceUnknown[] = "SEQUENCE_UNKNOWN";
 // FAILED_PRECONDITION: the state forbids it; the message says what must change.
 inline constexpr char kNotPrepared[] = "NOT_PREPARED";  // commit without a preparation, or its lease is over
 inline constexpr char kNotRunning[] = "NOT_RUNNING";    // no plan serves under this epoch
-inline constexpr char kPlanRetired[] = "PLAN_RETIRED";  // the plan was replaced or released
-inline constexpr char kNotLeader[] = "NOT_LEADER";      // metadata leader_address
-inline constexpr char kRanksDisagree[] = "RANKS_DISAGREE";  // metadata rank, fact, value, others
+inline constexpr char kAlreadyCommitted[] = "ALREADY_COMMITTED";  // abort of the running plan: release it
+inline constexpr char kPlanRetired[] = "PLAN_RETIRED";            // the plan was replaced or released
+inline constexpr char kNotLeader[] = "NOT_LEADER";                // metadata leader_address
+inline constexpr char kRanksDisagree[] = "RANKS_DISAGREE";        // metadata rank, fact, value, others
 inline constexpr char kStepOutOfOrder[] = "STEP_OUT_OF_ORDER";
 inline constexpr char kBackendUnsupportedGroup[] = "BACKEND_UNSUPPORTED_GROUP";
 inline constexpr char kPreflightFailed[] = "PREFLIGHT_FAILED";  // rows or replays differ from the reference
