@@ -1,0 +1,64 @@
+#include "worker/engine/draft_pass.h"
+
+namespace kvasir {
+
+LaunchList WriteDraftContextPass(const PassContext& context) {
+  LaunchList list;
+  LayerPass pass(context, list);
+  const RoleModel& model = context.model;
+  const std::int64_t taps_dim = static_cast<std::int64_t>(model.taps.size()) * model.tap_hidden;
+  list.push_back(LinearOp{.in = context.out.taps,
+                          .weight = model.context_proj,
+                          .out = context.scratch.x,
+                          .rows = context.shape.rows(),
+                          .in_dim = taps_dim,
+                          .out_dim = model.hidden,
+                          .in_stride = taps_dim,
+                          .out_stride = model.hidden});
+  list.push_back(RmsNormOp{.in = context.scratch.x,
+                           .weight = model.context_norm,
+                           .out = context.scratch.x,
+                           .rows = context.shape.rows(),
+                           .cols = model.hidden,
+                           .in_stride = model.hidden,
+                           .out_stride = model.hidden,
+                           .eps = model.eps});
+  for (const RoleLayer& layer : model.layers) pass.WriteCacheRows(layer, context.scratch.x);
+  return list;
+}
+
+LaunchList WriteDraftBlockPass(const PassContext& context) {
+  LaunchList list;
+  LayerPass pass(context, list);
+  const RoleModel& model = context.model;
+  const PassOutputs& out = context.out;
+  pass.Embed();
+  for (const RoleLayer& layer : model.layers) {
+    pass.Attention(layer);
+    pass.Mlp(layer);
+  }
+  if (model.markov_rank == 0) {
+    pass.Head(model.head, out.logits);
+    list.push_back(ArgmaxOp{.logits = out.logits,
+                            .ids = out.drafted,
+                            .fault = out.fault,
+                            .rows = context.shape.rows(),
+                            .vocab = model.vocab});
+    return list;
+  }
+  pass.Head(model.head, context.scratch.base_logits);
+  list.push_back(MarkovChainOp{.base = context.scratch.base_logits,
+                               .w1 = model.markov_in,
+                               .w2 = model.markov_out,
+                               .anchors = context.in.anchors,
+                               .logits = out.logits,
+                               .drafted = out.drafted,
+                               .fault = out.fault,
+                               .requests = context.shape.requests,
+                               .query_rows = context.shape.query_rows,
+                               .vocab = model.vocab,
+                               .rank = model.markov_rank});
+  return list;
+}
+
+}  // namespace kvasir

@@ -1,0 +1,52 @@
+// Writes the operations that target and draft layers have in common. One writer per pass.
+#ifndef KVASIR_WORKER_ENGINE_LAYER_PASS_H_
+#define KVASIR_WORKER_ENGINE_LAYER_PASS_H_
+
+#include <cstddef>
+
+#include "worker/engine/launch.h"
+#include "worker/engine/pass.h"
+#include "worker/engine/pass_scratch.h"
+#include "worker/engine/role_model.h"
+
+namespace kvasir {
+
+// Everything a pass is written from. References outlive the writer.
+struct PassContext {
+  const RoleModel& model;
+  const PassScratch& scratch;
+  std::byte* arena;
+  const PassShape& shape;
+  const PassInputs& in;
+  const PassOutputs& out;
+};
+
+class LayerPass {
+ public:
+  LayerPass(const PassContext& context, LaunchList& list) : c_(context), list_(list) {}
+
+  // scratch.x = embedding of the input tokens
+  void Embed();
+  // Projects `hidden_rows` [rows, hidden] to cache rows of `layer` and writes them to its slots.
+  void WriteCacheRows(const RoleLayer& layer, const float* hidden_rows);
+  // scratch.x += attention(norm(x)); writes the rows' own cache rows first, so that they see themselves.
+  void Attention(const RoleLayer& layer);
+  // scratch.x += mlp(norm(x))
+  void Mlp(const RoleLayer& layer);
+  // logits [rows, vocab] = head(norm(x)); norm and head are the caller's (a draft may use the target's head).
+  void Head(const float* head, float* logits);
+
+ private:
+  void Query(const RoleLayer& layer);
+  void Norm(const float* in, const float* weight, std::int64_t cols, float* out);
+  void Linear(const float* in, const float* weight, std::int64_t in_dim, std::int64_t out_dim, float* out);
+  // scratch.x += scratch.branch, summed over the tensor ranks first where each holds a part.
+  void AddBranch(bool sharded);
+
+  const PassContext& c_;
+  LaunchList& list_;
+};
+
+}  // namespace kvasir
+
+#endif  // KVASIR_WORKER_ENGINE_LAYER_PASS_H_

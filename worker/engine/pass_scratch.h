@@ -1,0 +1,45 @@
+// Intermediate activations of a pass: one device allocation, cut once for the largest number of rows of any
+// pass of either model, at addresses that never change (graphs capture them).
+#ifndef KVASIR_WORKER_ENGINE_PASS_SCRATCH_H_
+#define KVASIR_WORKER_ENGINE_PASS_SCRATCH_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "worker/engine/backend.h"
+#include "worker/engine/role_model.h"
+
+namespace kvasir {
+
+// `heads` are of this rank, `all_heads` of the DCP group (RoleLayer::gathered_heads).
+struct PassScratch {
+  float* x = nullptr;             // [rows, hidden]: the residual stream
+  float* normed = nullptr;        // [rows, hidden]
+  float* branch = nullptr;        // [rows, hidden]: what attention or MLP adds
+  float* q_latent = nullptr;      // [rows, q_lora]
+  float* q = nullptr;             // [rows, heads, nope + rope]
+  float* kv = nullptr;            // [rows, latent + rope]
+  float* absorbed = nullptr;      // [rows, heads, latent + rope]
+  float* gathered = nullptr;      // [rows, all_heads, latent + rope]
+  float* partial = nullptr;       // [rows, all_heads, latent]
+  float* lse = nullptr;           // [rows, all_heads]
+  float* attended = nullptr;      // [rows, heads, latent]
+  float* values = nullptr;        // [rows, heads, value]
+  float* gate = nullptr;          // [rows, heads, value]
+  float* mlp_gate = nullptr;      // [rows, intermediate]
+  float* mlp_up = nullptr;        // [rows, intermediate]
+  float* local_logits = nullptr;  // [rows, vocab_local]
+  float* base_logits = nullptr;   // [rows, vocab]: before the Markov head
+
+  std::unique_ptr<DeviceMemory> memory;
+};
+
+// `models` are the target and, if there is one, the draft. The backend's error where it cannot hold it.
+absl::StatusOr<PassScratch> MakePassScratch(Backend& backend, const std::vector<const RoleModel*>& models,
+                                            std::int64_t rows_max);
+
+}  // namespace kvasir
+
+#endif  // KVASIR_WORKER_ENGINE_PASS_SCRATCH_H_

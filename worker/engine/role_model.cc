@@ -1,0 +1,233 @@
+#include "worker/engine/role_model.h"
+
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_format.h"
+#include "common/base/error_reasons.h"
+#include "common/base/status_macros.h"
+#include "common/base/typed_error.h"
+#include "worker/engine/rope_table.h"
+
+namespace kvasir {
+namespace {
+
+absl::Status Unsupported(const PlanGroup& group, const std::string& what) {
+  return MakeError(
+      {.code = absl::StatusCode::kUnimplemented,
+       .reason = reason::kBackendUnsupportedGroup,
+       .message = absl::StrFormat("BACKEND_UNSUPPORTED_GROUP %s: %s; this worker runs MLA layers "
+                                  "with dense MLPs over full context",
+                                  group.name, what),
+       .metadata = {{"group", group.name}}});
+}
+
+absl::Status Mismatch(const std::string& field, std::string message) {
+  return FieldError(reason::kConflictingFields, field, std::move(message));
+}
+
+absl::Status CheckGroup(const PlanGroup& group) {
+  if (group.behaviour.mixer == Mixer::kRecurrent) return Unsupported(group, "it holds recurrent layers");
+  if (group.behaviour.window != 0) {
+    return Unsupported(group, absl::StrFormat("its window is %d tokens", group.behaviour.window));
+  }
+  for (const PlanLayer& layer : group.layers) {
+    if (layer.layout.kind != LayoutKind::kLatent) {
+      return Unsupported(
+          group, absl::StrFormat("layer %s keeps %s rows", layer.name, LayoutKindName(layer.layout.kind)));
+    }
+    if (layer.layout.dtype != DType::kBf16 && layer.layout.dtype != DType::kF32) {
+      return Unsupported(group, absl::StrFormat("layer %s keeps %s elements, not bf16 or f32", layer.name,
+                                                DTypeName(layer.layout.dtype)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The layer's sizes on this rank and its place in the arena.
+absl::StatusOr<RoleLayer> MakeLayer(const Plan& plan, const PlanPool& pool, const PlanGroup& group,
+                                    const PlanLayer& planned, const ModelLayer& described) {
+  const MlaShape* mla = std::get_if<MlaShape>(&described.mixer);
+  if (mla == nullptr) {
+    return Unsupported(group, absl::StrFormat("layer %s of the model is not MLA", planned.name));
+  }
+  if (described.mlp.experts != 0) {
+    return Unsupported(group,
+                       absl::StrFormat("layer %s mixes %d experts", planned.name, described.mlp.experts));
+  }
+  if (planned.layout.key_dim != mla->kv_lora_rank || planned.layout.value_dim != mla->rope_dim) {
+    return Mismatch(
+        "plan.pools.groups.layers.layout",
+        absl::StrFormat("layer %s: the plan's rows are %d + %d elements, the model's are %d + %d; "
+                        "plan with this model description",
+                        planned.name, planned.layout.key_dim, planned.layout.value_dim, mla->kv_lora_rank,
+                        mla->rope_dim));
+  }
+  const std::int64_t tp = plan.topology.tp;
+  if (mla->heads % tp != 0) {
+    return Mismatch("plan.topology.tp",
+                    absl::StrFormat("%d tensor ranks do not divide the %d heads of layer %s", tp, mla->heads,
+                                    planned.name));
+  }
+  RoleLayer layer;
+  layer.mla = *mla;
+  layer.heads = mla->heads / tp;
+  layer.gathered_heads = planned.layout.sharded ? layer.heads * plan.topology.dcp : layer.heads;
+  layer.mlp_sharded = tp > 1 && described.mlp.intermediate % tp == 0;
+  layer.intermediate = layer.mlp_sharded ? described.mlp.intermediate / tp : described.mlp.intermediate;
+  layer.group = group.id.value();
+  layer.page = {.stride_bytes = pool.stride_bytes,
+                .layer_offset_bytes = planned.offset_bytes,
+                .block_tokens = pool.block_tokens,
+                .row_bytes = layer.row_dim() * DTypeBytes(planned.layout.dtype)};
+  layer.dtype = planned.layout.dtype;
+  return layer;
+}
+
+// Names of a role's tensors; they seed the weights, so they may never change.
+std::string RolePrefix(Role role) { return role == Role::kTarget ? "target." : "draft."; }
+
+void DeclareAttention(const std::string& prefix, const RankPlace& place, std::int64_t hidden,
+                      WeightSet& weights, RoleLayer* layer) {
+  const MlaShape& mla = layer->mla;
+  const std::int64_t tp = place.topology.tp;
+  LayerWeights& out = layer->weights;
+  const auto whole = [&](WeightSpec spec, const float** to) {
+    const TensorPart part = WholeTensor(spec);
+    weights.Add(std::move(spec), part, to);
+  };
+  const auto rows = [&](WeightSpec spec, const float** to) {
+    const TensorPart part = RowShard(spec, place.rank, tp);
+    weights.Add(std::move(spec), part, to);
+  };
+  // Queries have twice the usual deviation: scores then differ enough for a row to prefer a few keys, so that
+  // attention carries context instead of an average.
+  constexpr std::int64_t kQueryGain = 2;
+  whole(NormSpec(prefix + "attention_norm", hidden), &out.attention_norm);
+  std::int64_t query_in = hidden;
+  if (mla.q_lora_rank > 0) {
+    whole(MatrixSpec(prefix + "q_down", mla.q_lora_rank, hidden), &out.q_down);
+    whole(NormSpec(prefix + "q_norm", mla.q_lora_rank), &out.q_norm);
+    query_in = mla.q_lora_rank;
+  }
+  rows(MatrixSpec(prefix + "q_up", mla.heads * layer->query_dim(), query_in, kQueryGain), &out.q_up);
+  whole(MatrixSpec(prefix + "kv_down", layer->row_dim(), hidden), &out.kv_down);
+  whole(NormSpec(prefix + "kv_norm", mla.kv_lora_rank), &out.kv_norm);
+  // One tensor as in published checkpoints, per head first the key rows, then the value rows.
+  const std::int64_t step = mla.nope_dim + mla.value_dim;
+  const WeightSpec kv_up = MatrixSpec(prefix + "kv_up", mla.heads * step, mla.kv_lora_rank);
+  TensorPart part{.row_begin = place.rank * layer->heads * step,
+                  .rows = mla.nope_dim,
+                  .row_step = step,
+                  .blocks = layer->heads,
+                  .cols = mla.kv_lora_rank};
+  weights.Add(kv_up, part, &out.w_uk);
+  part.row_begin += mla.nope_dim;
+  part.rows = mla.value_dim;
+  weights.Add(kv_up, part, &out.w_uv);
+  if (mla.output_gate) rows(MatrixSpec(prefix + "gate", mla.heads * mla.value_dim, hidden), &out.gate);
+  const WeightSpec project = MatrixSpec(prefix + "out", hidden, mla.heads * mla.value_dim);
+  weights.Add(project, ColumnShard(project, place.rank, tp), &out.out);
+}
+
+void DeclareMlp(const std::string& prefix, const RankPlace& place, std::int64_t hidden, WeightSet& weights,
+                RoleLayer* layer) {
+  const std::int64_t shards = layer->mlp_sharded ? place.topology.tp : 1;
+  const std::int64_t index = layer->mlp_sharded ? place.rank : 0;
+  const std::int64_t intermediate = layer->intermediate * shards;
+  LayerWeights& out = layer->weights;
+  const WeightSpec norm = NormSpec(prefix + "mlp_norm", hidden);
+  const WeightSpec gate = MatrixSpec(prefix + "mlp_gate", intermediate, hidden);
+  const WeightSpec up = MatrixSpec(prefix + "mlp_up", intermediate, hidden);
+  const WeightSpec down = MatrixSpec(prefix + "mlp_down", hidden, intermediate);
+  weights.Add(norm, WholeTensor(norm), &out.mlp_norm);
+  weights.Add(gate, RowShard(gate, index, shards), &out.mlp_gate);
+  weights.Add(up, RowShard(up, index, shards), &out.mlp_up);
+  weights.Add(down, ColumnShard(down, index, shards), &out.mlp_down);
+}
+
+}  // namespace
+
+absl::StatusOr<RoleModel> MakeRoleModel(const Plan& plan, const RankPlace& place, Role role,
+                                        const ModelDescription& model) {
+  RoleModel out;
+  out.role = role;
+  out.hidden = model.hidden;
+  out.vocab = model.vocab;
+  out.tensor_ranks = place.topology.tp;
+  out.context_ranks = place.topology.dcp;
+  out.vocab_local = model.vocab % out.tensor_ranks == 0 ? model.vocab / out.tensor_ranks : model.vocab;
+  out.eps = static_cast<float>(model.rms_eps);
+  out.rope_magnitude = RopeMagnitude(model.rope);
+  out.layers.resize(model.layers.size());
+  std::vector<bool> seen(model.layers.size(), false);
+  for (const PlanPool& pool : plan.pools) {
+    for (const PlanGroup& group : pool.groups) {
+      if (group.behaviour.role != role) continue;
+      KVASIR_RETURN_IF_ERROR(CheckGroup(group));
+      for (const PlanLayer& layer : group.layers) {
+        const std::size_t index = static_cast<std::size_t>(layer.id.index);
+        if (index >= seen.size() || seen[index]) {
+          return Mismatch("plan.pools.groups.layers",
+                          absl::StrFormat("layer %s of group %s: the model has %d layers, each planned once",
+                                          layer.name, group.name, model.layers.size()));
+        }
+        seen[index] = true;
+        KVASIR_ASSIGN_OR_RETURN(out.layers[index], MakeLayer(plan, pool, group, layer, model.layers[index]));
+        out.layers[index].scale = SoftmaxScale(out.layers[index].mla, model.rope);
+      }
+    }
+  }
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    if (!seen[i]) {
+      return Mismatch("plan.pools.groups.layers",
+                      absl::StrFormat("the plan has no cache for %s layer %d of model %s", RoleName(role), i,
+                                      model.name));
+    }
+  }
+  return out;
+}
+
+void DeclareWeights(const ModelDescription& model, const RankPlace& place, WeightSet& weights,
+                    RoleModel* out) {
+  const std::string prefix = RolePrefix(out->role);
+  const auto whole = [&](WeightSpec spec, const float** to) {
+    const TensorPart part = WholeTensor(spec);
+    weights.Add(std::move(spec), part, to);
+  };
+  const std::int64_t head_shards = out->vocab_local == out->vocab ? 1 : out->tensor_ranks;
+  const std::int64_t head_index = head_shards == 1 ? 0 : place.rank;
+  const bool draft = model.draft.has_value();
+  if (!draft || model.draft->own_embedding) {
+    whole(EmbeddingSpec(prefix + "embedding", out->vocab, out->hidden), &out->embedding);
+  }
+  if (!draft || model.draft->own_head) {
+    const bool own = !draft || model.draft->own_embedding;
+    const WeightSpec head =
+        model.tied_embedding
+            ? EmbeddingSpec(prefix + "embedding", out->vocab, out->hidden)
+            : HeadSpec((own ? prefix : RolePrefix(Role::kTarget)) + "embedding", out->vocab, out->hidden);
+    weights.Add(head, RowShard(head, head_index, head_shards), &out->head);
+  }
+  for (std::size_t i = 0; i < out->layers.size(); ++i) {
+    const std::string layer_prefix = absl::StrFormat("%slayers.%d.", prefix, i);
+    DeclareAttention(layer_prefix, place, out->hidden, weights, &out->layers[i]);
+    DeclareMlp(layer_prefix, place, out->hidden, weights, &out->layers[i]);
+    weights.AddTable(RopeFrequencies(model.rope, out->layers[i].mla.rope_dim),
+                     &out->layers[i].weights.frequencies);
+  }
+  // A draft's base logits are a quarter of the target's, so that its Markov head decides and the base, which
+  // has learned nothing, only colours.
+  constexpr int kDraftNormExponent = -2;
+  whole(NormSpec(prefix + "final_norm", out->hidden, draft ? kDraftNormExponent : 0), &out->final_norm);
+  if (!draft) return;
+  const std::int64_t taps = static_cast<std::int64_t>(out->taps.size());
+  whole(MatrixSpec(prefix + "context_proj", out->hidden, taps * out->tap_hidden), &out->context_proj);
+  whole(NormSpec(prefix + "context_norm", out->hidden), &out->context_norm);
+  if (out->markov_rank > 0) {
+    whole(MarkovInSpec(prefix + "markov", out->vocab, out->markov_rank), &out->markov_in);
+    whole(MarkovOutSpec(prefix + "markov", out->vocab, out->markov_rank), &out->markov_out);
+  }
+}
+
+}  // namespace kvasir

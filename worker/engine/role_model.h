@@ -1,0 +1,87 @@
+// A rank's view of one model (target or draft): its sizes after tensor parallelism, where each layer's cache
+// lies, and its weights. Made once per plan; the pass writers only read it.
+#ifndef KVASIR_WORKER_ENGINE_ROLE_MODEL_H_
+#define KVASIR_WORKER_ENGINE_ROLE_MODEL_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/geometry/block_address.h"
+#include "common/geometry/dtype.h"
+#include "common/models/model_description.h"
+#include "common/plan/plan.h"
+#include "worker/engine/pass.h"
+#include "worker/engine/weight_set.h"
+
+namespace kvasir {
+
+struct LayerWeights {
+  const float* attention_norm = nullptr;  // [hidden]
+  const float* q_down = nullptr;          // [q_lora, hidden]; null where queries are projected directly
+  const float* q_norm = nullptr;          // [q_lora]
+  const float* q_up = nullptr;            // [heads * (nope + rope), q_lora or hidden]
+  const float* kv_down = nullptr;         // [latent + rope, hidden]
+  const float* kv_norm = nullptr;         // [latent]
+  const float* w_uk = nullptr;            // [heads, nope, latent]
+  const float* w_uv = nullptr;            // [heads, value, latent]
+  const float* gate = nullptr;            // [heads * value, hidden]; null without an output gate
+  const float* out = nullptr;             // [hidden, heads * value]
+  const float* mlp_norm = nullptr;        // [hidden]
+  const float* mlp_gate = nullptr;        // [intermediate, hidden]
+  const float* mlp_up = nullptr;          // [intermediate, hidden]
+  const float* mlp_down = nullptr;        // [hidden, intermediate]
+  const float* frequencies = nullptr;     // [rope / 2], of the rotation
+};
+
+struct RoleLayer {
+  MlaShape mla;
+  std::int64_t heads = 0;           // of this rank
+  std::int64_t gathered_heads = 0;  // of the DCP group where the cache is sharded over context, else `heads`
+  std::int64_t intermediate = 0;    // of this rank
+  bool mlp_sharded = false;         // else every rank computes the whole MLP, and nothing is reduced
+  std::int32_t group = 0;           // index into PassInputs::groups
+  PageGeometry page;
+  DType dtype = DType::kBf16;
+  float scale = 0;  // of the softmax
+  LayerWeights weights;
+  [[nodiscard]] std::int64_t query_dim() const { return mla.nope_dim + mla.rope_dim; }
+  [[nodiscard]] std::int64_t row_dim() const { return mla.kv_lora_rank + mla.rope_dim; }
+};
+
+struct RoleModel {
+  Role role = Role::kTarget;
+  std::int64_t hidden = 0;
+  std::int64_t vocab = 0;
+  std::int64_t tensor_ranks = 1;
+  std::int64_t context_ranks = 1;
+  std::int64_t vocab_local = 0;  // of the head on this rank; == vocab where it is replicated
+  float eps = 0;
+  float rope_magnitude = 1;
+  std::vector<RoleLayer> layers;
+  std::vector<std::int64_t> taps;       // target layers whose outputs feed the draft; of both roles
+  std::int64_t tap_hidden = 0;          // draft: hidden size of the target
+  std::int64_t markov_rank = 0;         // draft; 0 without a Markov head
+  const float* embedding = nullptr;     // [vocab, hidden]
+  const float* final_norm = nullptr;    // [hidden]
+  const float* head = nullptr;          // [vocab_local, hidden]
+  const float* context_proj = nullptr;  // draft: [hidden, taps * tap_hidden]
+  const float* context_norm = nullptr;  // draft: [hidden]
+  const float* markov_in = nullptr;     // draft: [vocab, rank]
+  const float* markov_out = nullptr;    // draft: [rank, vocab]
+};
+
+// Sizes and places, without weights. Unimplemented (BACKEND_UNSUPPORTED_GROUP <group>) and InvalidArgument as
+// MakeRankModel.
+absl::StatusOr<RoleModel> MakeRoleModel(const Plan& plan, const RankPlace& place, Role role,
+                                        const ModelDescription& model);
+
+// Declares every weight of `model` that the rank needs; their addresses appear in *out when `weights` loads.
+// *out must not move before that. The draft's embedding and head are declared only where it ships them.
+void DeclareWeights(const ModelDescription& model, const RankPlace& place, WeightSet& weights,
+                    RoleModel* out);
+
+}  // namespace kvasir
+
+#endif  // KVASIR_WORKER_ENGINE_ROLE_MODEL_H_

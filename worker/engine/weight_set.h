@@ -1,0 +1,62 @@
+// The weights of one rank in one device allocation: first every tensor's part is declared, then all are made
+// and written at once, so that the size is known before anything is allocated.
+#ifndef KVASIR_WORKER_ENGINE_WEIGHT_SET_H_
+#define KVASIR_WORKER_ENGINE_WEIGHT_SET_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/base/units.h"
+#include "worker/engine/backend.h"
+#include "worker/engine/synthetic_weights.h"
+
+namespace kvasir {
+
+// What a rank holds of a tensor: `blocks` times `rows` rows, `row_step` apart, and `cols` columns of each.
+struct TensorPart {
+  std::int64_t row_begin = 0;
+  std::int64_t rows = 0;
+  std::int64_t row_step = 0;
+  std::int64_t blocks = 1;
+  std::int64_t col_begin = 0;
+  std::int64_t cols = 0;
+};
+
+[[nodiscard]] TensorPart WholeTensor(const WeightSpec& spec);
+// Shard `index` of `shards` equal ones. The dimension must divide evenly.
+[[nodiscard]] TensorPart RowShard(const WeightSpec& spec, std::int64_t index, std::int64_t shards);
+[[nodiscard]] TensorPart ColumnShard(const WeightSpec& spec, std::int64_t index, std::int64_t shards);
+
+// The elements of `part`, row-major.
+[[nodiscard]] std::vector<float> MakeWeights(std::int64_t seed, const WeightSpec& spec,
+                                             const TensorPart& part);
+
+class WeightSet {
+ public:
+  // *destination gets the part's address when Load succeeds; it must stay where it is until then.
+  void Add(WeightSpec spec, const TensorPart& part, const float** destination);
+  void AddTable(std::vector<float> values, const float** destination);
+  [[nodiscard]] Bytes bytes() const { return Bytes(offset_bytes_); }
+  // The backend's error where it cannot hold the weights.
+  absl::Status Load(Backend& backend, std::int64_t seed);
+
+ private:
+  struct Entry {
+    WeightSpec spec;
+    TensorPart part;
+    std::vector<float> table;  // used as it is when not empty
+    const float** destination;
+    std::int64_t offset_bytes;
+  };
+  void AddEntry(Entry entry, std::int64_t count);
+
+  std::vector<Entry> entries_;
+  std::int64_t offset_bytes_ = 0;
+  std::unique_ptr<DeviceMemory> memory_;
+};
+
+}  // namespace kvasir
+
+#endif  // KVASIR_WORKER_ENGINE_WEIGHT_SET_H_
