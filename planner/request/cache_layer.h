@@ -1,0 +1,86 @@
+// One cache of one layer as a model or a client describes it: sizes of the whole model, before parallelism.
+#ifndef KVASIR_PLANNER_REQUEST_CACHE_LAYER_H_
+#define KVASIR_PLANNER_REQUEST_CACHE_LAYER_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/models/model_description.h"
+#include "common/plan/keys.h"
+#include "planner/core/plan_request.h"
+
+namespace kvasir {
+
+// Grouped-query attention; a token's row is kv_heads * (key_dim + value_dim) elements.
+struct KeyValueCache {
+  std::int64_t heads = 0;  // query heads
+  std::int64_t kv_heads = 0;
+  std::int64_t key_dim = 0;
+  std::int64_t value_dim = 0;
+  std::int64_t window = 0;  // tokens a row sees back; 0 = all
+};
+
+// Multi-head latent attention; a token's row is latent_dim + rope_dim elements, whatever the heads.
+struct LatentCache {
+  std::int64_t heads = 0;  // query heads
+  std::int64_t latent_dim = 0;
+  std::int64_t rope_dim = 0;
+  std::int64_t window = 0;
+};
+
+// A recurrent state; every tensor is divided by tensor parallelism along its heads.
+struct StateCache {
+  std::int64_t heads = 0;
+  std::vector<StateTensor> states;  // one committed state, all heads
+  std::vector<StateTensor> ring;    // per token of a drafted block, all heads
+};
+
+struct CacheLayer {
+  LayerId id;
+  std::string name;   // unique over target and draft: "target.layers.3"
+  std::string mixer;  // a word for group names: "mla"
+  std::variant<KeyValueCache, LatentCache, StateCache> cache;
+  std::optional<DType> dtype;  // of a per-token cache; nullopt: as the options say
+  std::optional<bool>
+      causal;           // of the multi-token pass; nullopt: causal for a target, the method's for a draft
+  std::string backend;  // empty: as the options say
+  std::optional<std::int64_t> registration_index;  // nullopt: its place in the request
+};
+
+// One model, as far as planning goes.
+struct ModelInput {
+  ModelRef ref;
+  DType dtype = DType::kBf16;
+  std::int64_t hidden = 0;
+  std::int64_t vocab = 0;
+  std::int64_t layers_total = 0;
+  std::int64_t context_tokens = 0;
+  std::vector<CacheLayer> layers;
+  std::optional<DraftFacts> draft;  // set for a draft
+  bool draft_causal = false;        // inside its block
+};
+
+// How a recurrent state grows with drafting: `draft_tokens` more rows in the convolution's window.
+// `tp` enters Mamba-2 only, whose groups are repeated until each rank has one.
+struct StateScale {
+  std::int64_t draft_tokens = 0;
+  std::int64_t tp = 1;
+};
+
+// Shapes of recurrent states: vLLM's kda_state_shape and mamba2_state_shape (model_executor/layers/mamba).
+//   KDA      conv (kernel - 1 + N) x 3 * heads * head_dim in the model's dtype; recurrent heads x head_dim^2
+//   fp32;
+//            ring per token: decay heads x head_dim fp32, keys and updates heads x 2 * head_dim in the
+//            model's dtype
+//   Mamba-2  conv (kernel - 1 + N) x (heads * head_dim + 2 * G * state_dim), G = groups, or tp where tp does
+//   not
+//            divide them; recurrent heads x head_dim x state_dim; ring per token: inputs, B rows and time
+//            steps
+[[nodiscard]] ModelInput InputOf(const ModelDescription& model, Role role, const StateScale& scale);
+
+}  // namespace kvasir
+
+#endif  // KVASIR_PLANNER_REQUEST_CACHE_LAYER_H_
