@@ -120,6 +120,8 @@ class Step {
     } else if (s.running == event.key) {
       s.running.reset();
       s.failure = event.reason;
+      // Steps were run under this epoch; a second life under it could take a delayed one for its own.
+      if (event.key.epoch == s.max_epoch) s.max_epoch_ended = true;
       Act(WorkerActionKind::kFree, event.key, event.reason);
     } else if (s.draining.has_value() && s.draining->key == event.key) {
       s.draining.reset();
@@ -169,7 +171,7 @@ class Step {
   bool Ended(const PlanKey& key) {
     if (!out_.state.max_epoch_ended) return false;
     Refuse(WorkerVerdict::kEpochEnded,
-           absl::StrFormat("epoch %d was aborted or released; take a higher one", key.epoch.value()));
+           absl::StrFormat("epoch %d was aborted, released or failed; take a higher one", key.epoch.value()));
     return true;
   }
 

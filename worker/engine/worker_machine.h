@@ -5,8 +5,8 @@
 // Rules, in the order they are applied:
 //   * control events carry an epoch; one below max_epoch is refused (kStaleEpoch);
 //   * one epoch stands for one plan; another plan under the same epoch is refused (kEpochTaken), and so is a
-//     preparation under an epoch that was aborted or released (kEpochEnded): a delayed message cannot take
-//     memory;
+//     preparation under an epoch that was aborted, released or lost (kEpochEnded): a delayed message cannot
+//     take memory;
 //   * a repeated event succeeds and changes nothing, except that a repeated Prepare renews the lease;
 //   * Execute is not fenced: its epoch and plan must equal the running or the draining ones.
 #ifndef KVASIR_WORKER_ENGINE_WORKER_MACHINE_H_
@@ -48,12 +48,11 @@ struct DrainingPlan {
 struct DeploymentState {
   Epoch max_epoch;               // 0: nothing seen yet
   std::string max_epoch_plan;    // the plan that max_epoch stands for; empty after a release
-  bool max_epoch_ended = false;  // aborted or released: cannot be prepared any more
+  bool max_epoch_ended = false;  // aborted, released, or lost while running: cannot be prepared any more
   std::optional<PlanKey> running;
   std::optional<DrainingPlan> draining;
   std::optional<PendingPlan> pending;
-  std::string
-      failure;  // why the last running plan ended by itself; empty again after the next commit or release
+  std::string failure;  // why the last running plan ended by itself, until the next commit or release
   friend bool operator==(const DeploymentState&, const DeploymentState&) = default;
 };
 
