@@ -1,0 +1,141 @@
+#include "worker/engine/pass_buffers.h"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+#include "common/base/status_macros.h"
+#include "worker/engine/arena_layout.h"
+
+namespace kvasir {
+namespace {
+
+constexpr std::int64_t kAlignment = 64;
+
+// Hands out aligned ranges one after the other.
+class Cutter {
+ public:
+  std::int64_t Take(std::int64_t bytes) {
+    const std::int64_t at = next_;
+    next_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    return at;
+  }
+  [[nodiscard]] std::int64_t total() const { return next_; }
+
+ private:
+  std::int64_t next_ = 0;
+};
+
+template <class T>
+std::int64_t BytesOf(std::int64_t count) {
+  return count * static_cast<std::int64_t>(sizeof(T));
+}
+
+template <class T>
+void CopyTo(std::vector<std::byte>& image, std::int64_t offset, const std::vector<T>& values) {
+  if (!values.empty()) std::memcpy(image.data() + offset, values.data(), values.size() * sizeof(T));
+}
+
+// The largest shape of each pass; offsets grow with either number.
+std::vector<PassShape> LargestShapes(const Plan& plan) {
+  std::int64_t requests = plan.max_requests;
+  for (const PlanGraph& graph : plan.graphs) requests = std::max(requests, graph.bucket);
+  std::vector<PassShape> shapes = {{Pass::kTargetPrefill, 1, plan.prefill_chunk},
+                                   {Pass::kTargetDecode, requests, 1}};
+  if (plan.draft_tokens > 0) {
+    shapes.push_back({Pass::kDraftContext, 1, plan.prefill_chunk});
+    shapes.push_back({Pass::kTargetVerify, requests, plan.draft_tokens + 1});
+    shapes.push_back({Pass::kDraftContext, requests, plan.draft_tokens + 1});
+    shapes.push_back({Pass::kDraftBlock, requests, plan.draft_tokens});
+  }
+  return shapes;
+}
+
+}  // namespace
+
+absl::StatusOr<PassBuffers> PassBuffers::Create(Backend& backend, const Plan& plan,
+                                                const PassBufferSizes& sizes) {
+  PassBuffers buffers;
+  for (const PlanGroup* group : GroupsOf(plan)) buffers.widths_.push_back({.role = group->behaviour.role});
+  for (const PlanPool& pool : plan.pools) {
+    for (const PlanGroup& group : pool.groups) {
+      buffers.widths_[static_cast<std::size_t>(group.id.value())].table_width =
+          ColumnsFor(plan, pool, plan.context_tokens);
+    }
+  }
+  std::int64_t input_bytes = 0;
+  for (const PassShape& shape : LargestShapes(plan)) {
+    buffers.rows_max_ = std::max(buffers.rows_max_, shape.rows());
+    input_bytes = std::max(input_bytes, buffers.OffsetsOf(shape).bytes);
+  }
+  const std::int64_t rows = buffers.rows_max_;
+  Cutter cutter;
+  const std::int64_t logits = cutter.Take(BytesOf<float>(rows * sizes.vocab));
+  const std::int64_t next_ids = cutter.Take(BytesOf<std::int32_t>(rows));
+  const std::int64_t drafted = cutter.Take(BytesOf<std::int32_t>(rows));
+  const std::int64_t taps = cutter.Take(BytesOf<float>(rows * sizes.tap_columns));
+  const std::int64_t fault = cutter.Take(BytesOf<std::int32_t>(1));
+  KVASIR_ASSIGN_OR_RETURN(buffers.inputs_, backend.Allocate(Bytes(input_bytes)));
+  KVASIR_ASSIGN_OR_RETURN(buffers.results_, backend.Allocate(Bytes(cutter.total())));
+  std::byte* base = buffers.results_->data();
+  buffers.outputs_.logits = reinterpret_cast<float*>(base + logits);
+  buffers.outputs_.next_ids = reinterpret_cast<std::int32_t*>(base + next_ids);
+  buffers.outputs_.drafted = reinterpret_cast<std::int32_t*>(base + drafted);
+  if (sizes.tap_columns > 0) buffers.outputs_.taps = reinterpret_cast<float*>(base + taps);
+  buffers.outputs_.fault = reinterpret_cast<std::int32_t*>(base + fault);
+  return buffers;
+}
+
+PassBuffers::Offsets PassBuffers::OffsetsOf(const PassShape& shape) const {
+  Cutter cutter;
+  Offsets at;
+  at.token_ids = cutter.Take(BytesOf<std::int32_t>(shape.rows()));
+  at.positions = cutter.Take(BytesOf<std::int64_t>(shape.rows()));
+  at.anchors = cutter.Take(BytesOf<std::int32_t>(shape.requests));
+  for (const GroupWidth& width : widths_) {
+    GroupOffsets group{.table_width = width.table_width, .used = width.role == RoleOf(shape.pass)};
+    if (group.used) {
+      group.block_table = cutter.Take(BytesOf<std::int64_t>(shape.requests * width.table_width));
+      group.slots = cutter.Take(BytesOf<std::int64_t>(shape.rows()));
+      group.bounds = cutter.Take(BytesOf<std::int64_t>(shape.rows()));
+    }
+    at.groups.push_back(group);
+  }
+  at.bytes = cutter.total();
+  return at;
+}
+
+PassInputs PassBuffers::InputsAt(const PassShape& shape) const {
+  const Offsets at = OffsetsOf(shape);
+  std::byte* base = inputs_->data();
+  PassInputs in;
+  in.token_ids = reinterpret_cast<std::int32_t*>(base + at.token_ids);
+  in.positions = reinterpret_cast<std::int64_t*>(base + at.positions);
+  in.anchors = reinterpret_cast<std::int32_t*>(base + at.anchors);
+  for (const GroupOffsets& group : at.groups) {
+    GroupInputs& its = in.groups.emplace_back();
+    if (!group.used) continue;
+    its.block_table = reinterpret_cast<std::int64_t*>(base + group.block_table);
+    its.table_width = group.table_width;
+    its.slots = reinterpret_cast<std::int64_t*>(base + group.slots);
+    its.bounds = reinterpret_cast<std::int64_t*>(base + group.bounds);
+  }
+  return in;
+}
+
+absl::Status PassBuffers::Upload(Backend& backend, const PassMetadata& metadata) const {
+  const Offsets at = OffsetsOf(metadata.shape);
+  std::vector<std::byte> image(static_cast<std::size_t>(at.bytes));
+  CopyTo(image, at.token_ids, metadata.token_ids);
+  CopyTo(image, at.positions, metadata.positions);
+  CopyTo(image, at.anchors, metadata.anchors);
+  for (const GroupMetadata& group : metadata.groups) {
+    const GroupOffsets& its = at.groups[static_cast<std::size_t>(group.group.value())];
+    CopyTo(image, its.block_table, group.block_table);
+    CopyTo(image, its.slots, group.slots);
+    CopyTo(image, its.bounds, group.bounds);
+  }
+  return backend.Write(inputs_->data(), image);
+}
+
+}  // namespace kvasir

@@ -1,0 +1,69 @@
+// The fixed device buffers that passes read and write. The inputs of a shape are packed one after the other
+// from the start of one buffer, so their addresses depend on the shape alone (which is what a captured graph
+// needs) and one Write brings a whole pass's metadata over, padded entries included.
+#ifndef KVASIR_WORKER_ENGINE_PASS_BUFFERS_H_
+#define KVASIR_WORKER_ENGINE_PASS_BUFFERS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/plan/plan.h"
+#include "worker/engine/backend.h"
+#include "worker/engine/pass.h"
+#include "worker/engine/step_metadata.h"
+
+namespace kvasir {
+
+struct PassBufferSizes {
+  std::int64_t vocab = 0;
+  std::int64_t tap_columns = 0;  // taps * target hidden; 0 without a draft
+};
+
+class PassBuffers {
+ public:
+  // Two allocations, sized for the largest shape of any pass of the plan. The backend's error.
+  static absl::StatusOr<PassBuffers> Create(Backend& backend, const Plan& plan, const PassBufferSizes& sizes);
+
+  // The largest rows() of any pass.
+  [[nodiscard]] std::int64_t rows_max() const { return rows_max_; }
+  [[nodiscard]] PassInputs InputsAt(const PassShape& shape) const;
+  [[nodiscard]] const PassOutputs& outputs() const { return outputs_; }
+  [[nodiscard]] Bytes bytes() const { return inputs_->size() + results_->size(); }
+
+  // Copies the metadata to where InputsAt(metadata.shape) points.
+  absl::Status Upload(Backend& backend, const PassMetadata& metadata) const;
+
+ private:
+  struct GroupOffsets {
+    std::int64_t block_table = 0;
+    std::int64_t slots = 0;
+    std::int64_t bounds = 0;
+    std::int64_t table_width = 0;
+    bool used = false;  // by this pass
+  };
+  struct Offsets {
+    std::int64_t token_ids = 0;
+    std::int64_t positions = 0;
+    std::int64_t anchors = 0;
+    std::vector<GroupOffsets> groups = {};  // by GroupId
+    std::int64_t bytes = 0;
+  };
+  struct GroupWidth {
+    Role role = Role::kTarget;
+    std::int64_t table_width = 0;
+  };
+  [[nodiscard]] Offsets OffsetsOf(const PassShape& shape) const;
+
+  std::vector<GroupWidth> widths_;  // by GroupId
+  std::int64_t rows_max_ = 0;
+  std::unique_ptr<DeviceMemory> inputs_;
+  std::unique_ptr<DeviceMemory> results_;
+  PassOutputs outputs_;
+};
+
+}  // namespace kvasir
+
+#endif  // KVASIR_WORKER_ENGINE_PASS_BUFFERS_H_

@@ -1,0 +1,63 @@
+// Runs one pass at a time on a rank: checks its metadata, brings it to the device, replays the captured graph
+// of its shape or runs the launch list, and collects faults.
+#ifndef KVASIR_WORKER_ENGINE_PASS_RUNNER_H_
+#define KVASIR_WORKER_ENGINE_PASS_RUNNER_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "worker/engine/backend.h"
+#include "worker/engine/graph_registry.h"
+#include "worker/engine/model_pass.h"
+#include "worker/engine/pass_buffers.h"
+#include "worker/engine/rank_engine.h"
+
+namespace kvasir {
+
+class PassRunner {
+ public:
+  // Makes buffers, weights and scratch, and captures the plan's graphs if the options say so. `backend` and
+  // `options` outlive the runner.
+  static absl::StatusOr<std::unique_ptr<PassRunner>> Create(Backend& backend,
+                                                            const RankEngineOptions& options,
+                                                            std::byte* arena);
+
+  // The shape that `requests` requests of `query_rows` rows run in: padded to the plan's bucket if it has
+  // one.
+  [[nodiscard]] PassShape ShapeFor(Pass pass, std::int64_t query_rows, std::int64_t requests) const;
+
+  // Forgets earlier faults; before each step.
+  absl::Status BeginStep();
+  // `wants_logits` is false for a prefill chunk that nothing is sampled from: its head is not computed.
+  absl::Status Run(const PassMetadata& metadata, bool wants_logits = true);
+  // Of the pass run last: [rows], and for a draft_block [requests, query_rows].
+  absl::StatusOr<std::vector<std::int32_t>> ReadNextIds(const PassShape& shape);
+  absl::StatusOr<std::vector<std::int32_t>> ReadDrafted(const PassShape& shape);
+  // The first pass since BeginStep that met NaN or +inf.
+  [[nodiscard]] std::optional<Pass> fault() const { return fault_; }
+
+  [[nodiscard]] RankMeasurement measurement() const;
+
+ private:
+  PassRunner(Backend& backend, const RankEngineOptions& options, PassBuffers buffers)
+      : backend_(backend), options_(options), buffers_(std::move(buffers)) {}
+  [[nodiscard]] LaunchList BuildList(const PassShape& shape, bool wants_logits) const;
+  absl::Status Launch(const PassMetadata& metadata, bool wants_logits);
+  absl::Status CollectFault(Pass pass);
+  absl::Status Observe(const PassMetadata& metadata, bool wants_logits);
+  absl::StatusOr<std::vector<std::int32_t>> ReadTokens(const std::int32_t* from, std::int64_t count);
+
+  Backend& backend_;
+  const RankEngineOptions& options_;
+  PassBuffers buffers_;
+  std::unique_ptr<RankModel> model_;
+  GraphRegistry graphs_;
+  std::optional<Pass> fault_;
+};
+
+}  // namespace kvasir
+
+#endif  // KVASIR_WORKER_ENGINE_PASS_RUNNER_H_

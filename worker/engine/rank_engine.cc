@@ -1,0 +1,262 @@
+#include "worker/engine/rank_engine.h"
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "common/base/error_reasons.h"
+#include "common/base/status_macros.h"
+#include "common/base/typed_error.h"
+#include "common/models/model_text.h"
+#include "worker/engine/check_step.h"
+#include "worker/engine/pass_runner.h"
+#include "worker/engine/step_agreement.h"
+#include "worker/engine/verify_greedy.h"
+
+namespace kvasir {
+namespace {
+
+// The same error, its message led by where it happened.
+absl::Status At(const std::string& where, const absl::Status& status) {
+  TypedError error = ErrorOf(status);
+  error.message = absl::StrFormat("%s: %s", where, error.message);
+  return MakeError(error);
+}
+
+absl::Status CheckDigest(const char* field, const ModelDescription& model, const ModelRef& planned) {
+  const std::string digest = ModelDigest(model);
+  if (digest == planned.digest) return absl::OkStatus();
+  return FieldError(reason::kModelDigestMismatch, field,
+                    absl::StrFormat("%s: the description of %s has digest %s, the plan names %s with %s",
+                                    field, model.name, digest, planned.name, planned.digest));
+}
+
+absl::Status CheckOptions(const RankEngineOptions& options) {
+  const Plan& plan = options.plan;
+  if (options.place.topology != plan.topology || options.place.rank < 0 ||
+      options.place.rank >= plan.topology.tp) {
+    return FieldError(reason::kValueOutOfRange, "place",
+                      absl::StrFormat("place: rank %d of tp %d, dcp %d; the plan has tp %d, dcp %d",
+                                      options.place.rank, options.place.topology.tp,
+                                      options.place.topology.dcp, plan.topology.tp, plan.topology.dcp));
+  }
+  const std::int64_t ranks = options.communicator != nullptr ? options.communicator->size() : 1;
+  const std::int64_t rank = options.communicator != nullptr ? options.communicator->rank() : 0;
+  if (ranks != plan.topology.tp || rank != options.place.rank) {
+    return FieldError(reason::kRanksIncomplete, "communicator",
+                      absl::StrFormat("communicator: rank %d of %d, want rank %d of %d", rank, ranks,
+                                      options.place.rank, plan.topology.tp));
+  }
+  if (options.draft.has_value() != (plan.draft_tokens > 0) ||
+      (options.draft.has_value() && !options.draft->draft.has_value())) {
+    return FieldError(
+        reason::kConflictingFields, "draft",
+        absl::StrFormat("draft: the plan drafts %d tokens; give the description of a draft if and "
+                        "only if it drafts some",
+                        plan.draft_tokens));
+  }
+  KVASIR_RETURN_IF_ERROR(CheckDigest("target", options.target, plan.target));
+  return options.draft.has_value() ? CheckDigest("draft", *options.draft, plan.draft) : absl::OkStatus();
+}
+
+class RankEngineImpl final : public RankEngine {
+ public:
+  RankEngineImpl(Backend& backend, RankEngineOptions options)
+      : backend_(backend),
+        options_(std::move(options)),
+        builder_(options_.plan, options_.place, options_.unused_table_entry) {}
+
+  absl::Status Prepare();
+  absl::StatusOr<StepOutcome> Execute(const StepPlan& step) override;
+  [[nodiscard]] RankMeasurement measurement() const override {
+    RankMeasurement measured = runner_->measurement();
+    measured.arena_bytes = arena_->size();
+    return measured;
+  }
+  [[nodiscard]] std::span<std::byte> arena() const override {
+    return {arena_->data(), static_cast<std::size_t>(arena_->size().value())};
+  }
+
+ private:
+  [[nodiscard]] absl::Status CheckIdentity(const StepPlan& step) const;
+  absl::Status Break(const StepPlan& step, const absl::Status& why);
+  absl::StatusOr<StepOutcome> RunStep(const StepPlan& step);
+  absl::Status ZeroParents(const StepPlan& step);
+  absl::Status Prefill(const StepSequence& sequence, SequenceOutcome& outcome);
+  absl::Status Decode(const StepPlan& step, StepOutcome& outcome);
+  absl::Status Speculate(const StepPlan& step, StepOutcome& outcome);
+  absl::StatusOr<std::vector<std::int32_t>> Draft(const StepPlan& step);
+  absl::Status Run(const PassShape& shape, const std::vector<SequenceRows>& rows, bool wants_logits = true) {
+    return runner_->Run(builder_.Build(shape, rows), wants_logits);
+  }
+
+  Backend& backend_;
+  const RankEngineOptions options_;
+  const MetadataBuilder builder_;
+  std::unique_ptr<DeviceMemory> arena_;
+  std::unique_ptr<PassRunner> runner_;
+  std::int64_t next_step_ = 0;
+  std::optional<std::string> broken_;
+};
+
+absl::Status RankEngineImpl::Prepare() {
+  absl::StatusOr<std::unique_ptr<DeviceMemory>> arena = backend_.Allocate(options_.plan.arena_bytes);
+  if (!arena.ok()) return At("arena", arena.status());
+  arena_ = *std::move(arena);
+  KVASIR_ASSIGN_OR_RETURN(runner_, PassRunner::Create(backend_, options_, arena_->data()));
+  return absl::OkStatus();
+}
+
+absl::Status RankEngineImpl::CheckIdentity(const StepPlan& step) const {
+  if (broken_.has_value()) {
+    return MakeError({.code = absl::StatusCode::kFailedPrecondition,
+                      .reason = reason::kNotRunning,
+                      .message = "the engine broke and must be prepared again: " + *broken_});
+  }
+  if (step.epoch != options_.epoch || step.plan_id != options_.plan_id) {
+    return MakeError({.code = absl::StatusCode::kFailedPrecondition,
+                      .reason = reason::kNotRunning,
+                      .message = absl::StrFormat(
+                          "step of epoch %d, plan %s; this rank runs epoch %d, plan %s", step.epoch.value(),
+                          step.plan_id, options_.epoch.value(), options_.plan_id)});
+  }
+  if (step.step != next_step_) {
+    return MakeError({.code = absl::StatusCode::kFailedPrecondition,
+                      .reason = reason::kStepOutOfOrder,
+                      .message = absl::StrFormat("step %d; the next is %d", step.step, next_step_)});
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StepOutcome> RankEngineImpl::Execute(const StepPlan& step) {
+  KVASIR_RETURN_IF_ERROR(CheckIdentity(step));
+  KVASIR_RETURN_IF_ERROR(CheckStep(options_.plan, options_.target.vocab, step));
+  ++next_step_;
+  const absl::StatusOr<StepOutcome> outcome = RunStep(step);
+  if (!outcome.ok()) return Break(step, outcome.status());
+  const absl::Status agreed = AgreeOnStep(options_.communicator, *outcome, runner_->fault());
+  if (absl::IsDataLoss(agreed)) return agreed;
+  if (!agreed.ok()) return Break(step, agreed);
+  return outcome;
+}
+
+// A rank that left a step in the middle cannot meet its peers in the next collective: nobody may wait for it.
+absl::Status RankEngineImpl::Break(const StepPlan& step, const absl::Status& why) {
+  const absl::Status status = At(absl::StrFormat("rank %d: step %d", options_.place.rank, step.step), why);
+  broken_ = std::string(status.message());
+  if (options_.communicator != nullptr) options_.communicator->Abort(*broken_);
+  return status;
+}
+
+absl::StatusOr<StepOutcome> RankEngineImpl::RunStep(const StepPlan& step) {
+  KVASIR_RETURN_IF_ERROR(runner_->BeginStep());
+  KVASIR_RETURN_IF_ERROR(ZeroParents(step));
+  StepOutcome outcome{.step = step.step};
+  for (const StepSequence& sequence : step.sequences) {
+    outcome.sequences.push_back(SequenceOutcome{.id = sequence.id});
+  }
+  switch (step.kind) {
+    case StepKind::kPrefill:
+      KVASIR_RETURN_IF_ERROR(Prefill(step.sequences.front(), outcome.sequences.front()));
+      break;
+    case StepKind::kDecode:
+      KVASIR_RETURN_IF_ERROR(Decode(step, outcome));
+      break;
+    case StepKind::kSpeculate:
+      KVASIR_RETURN_IF_ERROR(Speculate(step, outcome));
+      break;
+  }
+  return outcome;
+}
+
+absl::Status RankEngineImpl::ZeroParents(const StepPlan& step) {
+  for (const ParentId parent : step.zero_parents) {
+    std::byte* at = arena_->data() + parent.value() * options_.plan.parent_bytes.value();
+    KVASIR_RETURN_IF_ERROR(backend_.Zero(at, options_.plan.parent_bytes));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RankEngineImpl::Prefill(const StepSequence& sequence, SequenceOutcome& outcome) {
+  const auto rows = static_cast<std::int64_t>(sequence.tokens.size());
+  SequenceRows chunk = RowsOfPrefill(sequence);
+  const PassShape target{.pass = Pass::kTargetPrefill, .requests = 1, .query_rows = rows};
+  KVASIR_RETURN_IF_ERROR(Run(target, {chunk}, sequence.last_chunk));
+  if (sequence.last_chunk) {
+    KVASIR_ASSIGN_OR_RETURN(const std::vector<std::int32_t> next, runner_->ReadNextIds(target));
+    outcome.emitted = {next.back()};
+  }
+  if (options_.plan.draft_tokens == 0) return absl::OkStatus();
+  chunk.attends = false;
+  return Run(PassShape{.pass = Pass::kDraftContext, .requests = 1, .query_rows = rows}, {chunk});
+}
+
+absl::Status RankEngineImpl::Decode(const StepPlan& step, StepOutcome& outcome) {
+  std::vector<SequenceRows> rows;
+  for (const StepSequence& sequence : step.sequences) rows.push_back(RowsOfDecode(sequence));
+  const PassShape shape =
+      runner_->ShapeFor(Pass::kTargetDecode, 1, static_cast<std::int64_t>(step.sequences.size()));
+  KVASIR_RETURN_IF_ERROR(Run(shape, rows));
+  KVASIR_ASSIGN_OR_RETURN(const std::vector<std::int32_t> next, runner_->ReadNextIds(shape));
+  for (std::size_t i = 0; i < rows.size(); ++i) outcome.sequences[i].emitted = {next[i]};
+  return absl::OkStatus();
+}
+
+// The drafted tokens of every sequence, [sequences, N].
+absl::StatusOr<std::vector<std::int32_t>> RankEngineImpl::Draft(const StepPlan& step) {
+  const std::int64_t draft_tokens = options_.plan.draft_tokens;
+  const auto mask = static_cast<std::int32_t>(options_.draft->draft->mask_token);
+  std::vector<SequenceRows> rows;
+  for (const StepSequence& sequence : step.sequences) {
+    rows.push_back(RowsOfDraftBlock(sequence, draft_tokens, mask));
+  }
+  const PassShape shape =
+      runner_->ShapeFor(Pass::kDraftBlock, draft_tokens, static_cast<std::int64_t>(step.sequences.size()));
+  KVASIR_RETURN_IF_ERROR(Run(shape, rows));
+  KVASIR_ASSIGN_OR_RETURN(std::vector<std::int32_t> drafted, runner_->ReadDrafted(shape));
+  drafted.resize(step.sequences.size() * static_cast<std::size_t>(draft_tokens));
+  if (options_.draft_override) options_.draft_override(step, drafted);
+  return drafted;
+}
+
+absl::Status RankEngineImpl::Speculate(const StepPlan& step, StepOutcome& outcome) {
+  KVASIR_ASSIGN_OR_RETURN(const std::vector<std::int32_t> drafted, Draft(step));
+  const std::int64_t draft_tokens = options_.plan.draft_tokens;
+  const auto count = static_cast<std::int64_t>(step.sequences.size());
+  const auto draft_of = [&](std::size_t i) {
+    const auto valid = static_cast<std::size_t>(DraftedTokens(step.sequences[i], draft_tokens));
+    return std::span(drafted).subspan(i * static_cast<std::size_t>(draft_tokens), valid);
+  };
+  std::vector<SequenceRows> rows;
+  for (std::size_t i = 0; i < step.sequences.size(); ++i) {
+    rows.push_back(RowsOfVerify(step.sequences[i], draft_of(i)));
+  }
+  const PassShape shape = runner_->ShapeFor(Pass::kTargetVerify, draft_tokens + 1, count);
+  KVASIR_RETURN_IF_ERROR(Run(shape, rows));
+  KVASIR_ASSIGN_OR_RETURN(const std::vector<std::int32_t> next, runner_->ReadNextIds(shape));
+  rows.clear();
+  for (std::size_t i = 0; i < step.sequences.size(); ++i) {
+    const std::span<const std::int32_t> draft = draft_of(i);
+    const std::size_t first = i * static_cast<std::size_t>(shape.query_rows);
+    GreedyVerdict verdict = VerifyGreedy(draft, std::span(next).subspan(first, draft.size() + 1));
+    outcome.sequences[i].drafted = static_cast<std::int64_t>(draft.size());
+    outcome.sequences[i].accepted = verdict.accepted;
+    outcome.sequences[i].emitted = std::move(verdict.emitted);
+    rows.push_back(RowsOfContext(step.sequences[i], verdict.accepted));
+  }
+  // Request i of the context pass reads the taps that request i of the verify pass left: both have N + 1
+  // rows.
+  return Run(runner_->ShapeFor(Pass::kDraftContext, draft_tokens + 1, count), rows);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RankEngine>> RankEngine::Create(Backend& backend, RankEngineOptions options) {
+  KVASIR_RETURN_IF_ERROR(CheckOptions(options));
+  auto engine = std::make_unique<RankEngineImpl>(backend, std::move(options));
+  KVASIR_RETURN_IF_ERROR(engine->Prepare());
+  return engine;
+}
+
+}  // namespace kvasir
