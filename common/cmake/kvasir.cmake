@@ -8,6 +8,12 @@
 
 include(GoogleTest)
 
+# Debian's libraries are built by g++ 12. Since clang 18 the names of some templates with constraints differ from g++'s
+# (absl::Cord's constructor from a string is one), and programs that use them would not link.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 18)
+  add_compile_options(-fclang-abi-compat=17)
+endif()
+
 set(KVASIR_WARNINGS -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Werror)
 
 function(kvasir_compile_settings target)
