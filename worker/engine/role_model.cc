@@ -84,6 +84,14 @@ absl::StatusOr<RoleLayer> MakeLayer(const Plan& plan, const PlanPool& pool, cons
   return layer;
 }
 
+// Deviations that make the synthetic model decode like one that has learned something
+// (tests/worker/cpu/demo_pair_test.cc holds it to that). Queries: scores differ enough for a row to prefer a
+// few keys, so that attention carries context and not an average, which would favour one token for ever. What
+// layers add to the residual stream: enough to outvote the token's own embedding about every fifth time.
+constexpr std::int64_t kQueryGain = 4;
+constexpr std::int64_t kBranchGainNum = 3;
+constexpr std::int64_t kBranchGainDen = 2;
+
 // Names of a role's tensors; they seed the weights, so they may never change.
 std::string RolePrefix(Role role) { return role == Role::kTarget ? "target." : "draft."; }
 
@@ -100,9 +108,6 @@ void DeclareAttention(const std::string& prefix, const RankPlace& place, std::in
     const TensorPart part = RowShard(spec, place.rank, tp);
     weights.Add(std::move(spec), part, to);
   };
-  // Queries have twice the usual deviation: scores then differ enough for a row to prefer a few keys, so that
-  // attention carries context instead of an average.
-  constexpr std::int64_t kQueryGain = 2;
   whole(NormSpec(prefix + "attention_norm", hidden), &out.attention_norm);
   std::int64_t query_in = hidden;
   if (mla.q_lora_rank > 0) {
@@ -126,7 +131,8 @@ void DeclareAttention(const std::string& prefix, const RankPlace& place, std::in
   part.rows = mla.value_dim;
   weights.Add(kv_up, part, &out.w_uv);
   if (mla.output_gate) rows(MatrixSpec(prefix + "gate", mla.heads * mla.value_dim, hidden), &out.gate);
-  const WeightSpec project = MatrixSpec(prefix + "out", hidden, mla.heads * mla.value_dim);
+  const WeightSpec project =
+      MatrixSpec(prefix + "out", hidden, mla.heads * mla.value_dim, kBranchGainNum, kBranchGainDen);
   weights.Add(project, ColumnShard(project, place.rank, tp), &out.out);
 }
 
@@ -139,7 +145,8 @@ void DeclareMlp(const std::string& prefix, const RankPlace& place, std::int64_t 
   const WeightSpec norm = NormSpec(prefix + "mlp_norm", hidden);
   const WeightSpec gate = MatrixSpec(prefix + "mlp_gate", intermediate, hidden);
   const WeightSpec up = MatrixSpec(prefix + "mlp_up", intermediate, hidden);
-  const WeightSpec down = MatrixSpec(prefix + "mlp_down", hidden, intermediate);
+  const WeightSpec down =
+      MatrixSpec(prefix + "mlp_down", hidden, intermediate, kBranchGainNum, kBranchGainDen);
   weights.Add(norm, WholeTensor(norm), &out.mlp_norm);
   weights.Add(gate, RowShard(gate, index, shards), &out.mlp_gate);
   weights.Add(up, RowShard(up, index, shards), &out.mlp_up);

@@ -1,0 +1,241 @@
+#include "tests/worker/cpu/model_ranks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_format.h"
+#include "common/base/status_macros.h"
+#include "common/geometry/context_shard.h"
+
+namespace kvasir::testing {
+namespace {
+
+constexpr std::int64_t kAbsurdBlock = 2147480000;
+
+void AddGroup(const ModelDescription& model, Role role, const ModelRanksOptions& options, PlanPool* pool) {
+  PlanGroup group;
+  group.id = GroupId(static_cast<std::int32_t>(pool->groups.size()));
+  group.name = role == Role::kTarget ? "target.mla" : "draft.mla";
+  group.behaviour.role = role;
+  group.behaviour.causal = role == Role::kTarget;
+  group.behaviour.backend = "cpu";
+  for (const ModelLayer& described : model.layers) {
+    PlanLayer layer;
+    layer.id = {role, described.index, 0};
+    layer.name = absl::StrFormat("layers.%d", described.index);
+    layer.layout.kind = LayoutKind::kLatent;
+    layer.layout.sharded = options.topology.dcp > 1;
+    layer.layout.dtype = options.dtype;
+    layer.layout.heads = 1;
+    if (const auto* mla = std::get_if<MlaShape>(&described.mixer)) {
+      layer.layout.key_dim = mla->kv_lora_rank;
+      layer.layout.value_dim = mla->rope_dim;
+    }
+    layer.offset_bytes = pool->block_bytes;
+    layer.page_bytes = RowBytes(layer.layout) * pool->block_tokens;
+    pool->block_bytes += layer.page_bytes;
+    group.layers.push_back(layer);
+  }
+  pool->groups.push_back(group);
+}
+
+}  // namespace
+
+Plan HandMadePlan(const ModelRanksOptions& options) {
+  Plan plan;
+  plan.topology = options.topology;
+  PlanPool pool;
+  pool.name = "tokens";
+  pool.sharded = options.topology.dcp > 1;
+  pool.block_tokens = options.block_tokens;
+  AddGroup(options.target, Role::kTarget, options, &pool);
+  if (options.draft.has_value()) AddGroup(*options.draft, Role::kDraft, options, &pool);
+  pool.stride_bytes = (pool.block_bytes + 255) / 256 * 256;
+  pool.blocks_per_parent = 1;
+  plan.parent_bytes = Bytes(pool.stride_bytes);
+  plan.parents = options.blocks;
+  plan.arena_bytes = Bytes(options.blocks * pool.stride_bytes);
+  plan.pools.push_back(pool);
+  return plan;
+}
+
+struct ModelRanks::Member {
+  RankPlace place;
+  std::unique_ptr<Backend> backend;
+  std::unique_ptr<DeviceMemory> arena;
+  std::unique_ptr<RankModel> model;
+  std::vector<std::int32_t> token_ids, anchors, next_ids, drafted;
+  std::vector<std::int64_t> positions;
+  struct Group {
+    std::vector<std::int64_t> table, slots, bounds;
+  };
+  std::vector<Group> groups;
+  std::vector<float> logits, taps;
+  std::int32_t fault = 0;
+};
+
+ModelRanks::~ModelRanks() = default;
+
+const RankModel& ModelRanks::model(std::int64_t rank) const {
+  return *members_[static_cast<std::size_t>(rank)]->model;
+}
+
+absl::StatusOr<std::unique_ptr<ModelRanks>> ModelRanks::Create(const ModelRanksOptions& options) {
+  std::unique_ptr<ModelRanks> world(new ModelRanks);
+  world->options_ = options;
+  world->plan_ = HandMadePlan(options);
+  world->tensor_ = std::make_unique<ThreadGroup>(options.topology.tp);
+  for (std::int64_t g = 0; g < options.topology.tp / options.topology.dcp; ++g) {
+    world->context_.push_back(std::make_unique<ThreadGroup>(options.topology.dcp));
+  }
+  for (std::int64_t rank = 0; rank < options.topology.tp; ++rank) {
+    KVASIR_RETURN_IF_ERROR(world->AddRank(options, rank));
+  }
+  return world;
+}
+
+absl::Status ModelRanks::AddRank(const ModelRanksOptions& options, std::int64_t rank) {
+  auto member = std::make_unique<Member>();
+  const std::int64_t dcp = options.topology.dcp;
+  member->place = {rank, options.topology};
+  CpuOptions cpu;
+  cpu.tensor = tensor_->rank(rank);
+  cpu.context = context_[static_cast<std::size_t>(rank / dcp)]->rank(rank % dcp);
+  cpu.kernels = options.kernels;
+  member->backend = MakeCpuBackend(cpu);
+  KVASIR_ASSIGN_OR_RETURN(member->arena, member->backend->Allocate(plan_.arena_bytes));
+  // All bits set is a NaN in bf16 and in f32. Block 0 stays zero.
+  const std::int64_t stride = plan_.pools[0].stride_bytes;
+  std::memset(member->arena->data() + stride, 0xff,
+              static_cast<std::size_t>(plan_.arena_bytes.value() - stride));
+  RankModelOptions model;
+  model.plan = &plan_;
+  model.place = member->place;
+  model.target = &options.target;
+  model.draft = options.draft.has_value() ? &*options.draft : nullptr;
+  model.weight_seed = options.seed;
+  model.rows_max = options.rows_max;
+  model.arena = member->arena->data();
+  KVASIR_ASSIGN_OR_RETURN(member->model, MakeRankModel(*member->backend, model));
+  member->groups.resize(plan_.pools[0].groups.size());
+  const std::size_t rows = static_cast<std::size_t>(options.rows_max);
+  member->logits.resize(rows * static_cast<std::size_t>(options.target.vocab));
+  member->next_ids.resize(rows);
+  member->drafted.resize(rows);
+  if (options.draft.has_value()) {
+    member->taps.resize(rows * options.draft->draft->target_taps.size() *
+                        static_cast<std::size_t>(options.target.hidden));
+  }
+  members_.push_back(std::move(member));
+  return absl::OkStatus();
+}
+
+void ModelRanks::WriteMetadata(Member& m, const PassCall& call) const {
+  const std::int64_t block_tokens = options_.block_tokens;
+  const ContextShard shard{options_.topology.dcp, options_.topology.interleave, m.place.dcp_rank()};
+  std::size_t width = 1;
+  for (const PassRequest& request : call.requests) width = std::max(width, request.blocks.size() + 1);
+  m.token_ids.clear();
+  m.anchors.clear();
+  m.positions.clear();
+  for (Member::Group& group : m.groups) group = {};
+  for (const PassRequest& request : call.requests) {
+    m.anchors.push_back(request.tokens[0]);
+    const std::int64_t rows = static_cast<std::int64_t>(request.tokens.size());
+    for (Member::Group& group : m.groups) {
+      group.table.insert(group.table.end(), request.blocks.begin(), request.blocks.end());
+      group.table.resize(group.table.size() + width - request.blocks.size(), kAbsurdBlock);
+    }
+    for (std::int64_t i = 0; i < rows; ++i) {
+      const bool valid = i < request.valid;
+      const std::int64_t position = request.position + i;
+      m.token_ids.push_back(valid ? request.tokens[static_cast<std::size_t>(i)] : 0);
+      m.positions.push_back(valid ? position : 0);
+      std::int64_t slot = -1;
+      if (valid && OwnerOf(shard, position) == shard.rank) {
+        const std::int64_t local = LocalPosition(shard, position);
+        slot = request.blocks[static_cast<std::size_t>(local / block_tokens)] * block_tokens +
+               local % block_tokens;
+      }
+      std::int64_t bound = RowBound(request.position + request.valid, request.valid, i, call.causal);
+      if (bound > 0) bound = std::max<std::int64_t>(0, bound + call.bound_shift);
+      for (Member::Group& group : m.groups) {
+        group.slots.push_back(slot);
+        group.bounds.push_back(LocalLength(shard, bound));
+      }
+    }
+  }
+}
+
+absl::Status ModelRanks::RunOn(Member& m, const PassCall& call) const {
+  WriteMetadata(m, call);
+  const PassShape shape{.pass = call.pass,
+                        .requests = static_cast<std::int64_t>(call.requests.size()),
+                        .query_rows = static_cast<std::int64_t>(call.requests[0].tokens.size())};
+  PassInputs in{.token_ids = m.token_ids.data(),
+                .positions = m.positions.data(),
+                .anchors = m.anchors.data(),
+                .groups = {}};
+  for (Member::Group& group : m.groups) {
+    in.groups.push_back({.block_table = group.table.data(),
+                         .table_width = static_cast<std::int64_t>(group.table.size()) / shape.requests,
+                         .slots = group.slots.data(),
+                         .bounds = group.bounds.data()});
+  }
+  m.fault = 0;
+  const PassOutputs out{.logits = m.logits.data(),
+                        .next_ids = m.next_ids.data(),
+                        .drafted = m.drafted.data(),
+                        .taps = m.taps.empty() ? nullptr : m.taps.data(),
+                        .fault = &m.fault};
+  return m.backend->Run(m.model->Build(shape, in, out));
+}
+
+absl::StatusOr<PassResult> ModelRanks::Run(const PassCall& call) {
+  KVASIR_RETURN_IF_ERROR(RunRanks(options_.topology.tp, [&](std::int64_t rank) {
+    return RunOn(*members_[static_cast<std::size_t>(rank)], call);
+  }));
+  const std::size_t rows = call.requests.size() * call.requests[0].tokens.size();
+  const std::size_t logits = rows * static_cast<std::size_t>(options_.target.vocab);
+  const Member& first = *members_[0];
+  PassResult result;
+  for (const std::unique_ptr<Member>& member : members_) {
+    result.fault = result.fault || member->fault != 0;
+    if (std::memcmp(member->logits.data(), first.logits.data(), logits * sizeof(float)) != 0) {
+      return absl::InternalError(absl::StrFormat("logits of rank %d differ from rank 0", member->place.rank));
+    }
+  }
+  result.logits.assign(first.logits.begin(), first.logits.begin() + static_cast<std::ptrdiff_t>(logits));
+  result.next_ids.assign(first.next_ids.begin(), first.next_ids.begin() + static_cast<std::ptrdiff_t>(rows));
+  result.drafted.assign(first.drafted.begin(), first.drafted.begin() + static_cast<std::ptrdiff_t>(rows));
+  return result;
+}
+
+std::vector<float> ModelRanks::Taps(std::int64_t rows) const {
+  const std::vector<float>& taps = members_[0]->taps;
+  return {taps.begin(), taps.begin() + static_cast<std::ptrdiff_t>(taps.size()) / options_.rows_max * rows};
+}
+
+void ModelRanks::PoisonToken(const std::vector<std::int64_t>& blocks, std::int64_t position) {
+  const PlanPool& pool = plan_.pools[0];
+  for (const std::unique_ptr<Member>& member : members_) {
+    const ContextShard shard{options_.topology.dcp, options_.topology.interleave, member->place.dcp_rank()};
+    if (OwnerOf(shard, position) != shard.rank) continue;
+    const std::int64_t local = LocalPosition(shard, position);
+    const std::int64_t block = blocks[static_cast<std::size_t>(local / pool.block_tokens)];
+    for (const PlanGroup& group : pool.groups) {
+      for (const PlanLayer& layer : group.layers) {
+        const std::int64_t row_bytes = RowBytes(layer.layout);
+        std::memset(member->arena->data() + block * pool.stride_bytes + layer.offset_bytes +
+                        local % pool.block_tokens * row_bytes,
+                    0xff, static_cast<std::size_t>(row_bytes));
+      }
+    }
+  }
+}
+
+}  // namespace kvasir::testing
