@@ -1,5 +1,5 @@
-// A planted fault that a fuzzer with coverage feedback finds in seconds. tools/fuzz requires that it is found, so that
-// "nothing found" elsewhere means something.
+// A planted fault that a fuzzer with coverage feedback finds in seconds. tools/fuzz requires that it is
+// found, so that "nothing found" elsewhere means something.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,5 @@
-// Golden text: compared byte for byte; `tools/golden` (UPDATE_GOLDEN=1) rewrites it and `git diff` is the review.
+// Golden text: compared byte for byte; `tools/golden` (UPDATE_GOLDEN=1) rewrites it and `git diff` is the
+// review.
 #ifndef KVASIR_TESTS_TESTING_GOLDEN_H_
 #define KVASIR_TESTS_TESTING_GOLDEN_H_
 

@@ -1,4 +1,5 @@
-// Runs a fuzz target once over every file of the folders given, in name order: the corpus as an ordinary test.
+// Runs a fuzz target once over every file of the folders given, in name order: the corpus as an ordinary
+// test.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
