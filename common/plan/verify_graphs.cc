@@ -58,7 +58,8 @@ bool OwnerExists(const std::string& owner, const std::set<std::string>& groups,
   const std::string kind = owner.substr(0, dot);
   const std::string name = owner.substr(dot + 1);
   if (kind == "payload" || kind == "speculative") return groups.count(name) != 0;
-  return (kind == "padding" || kind == "slack" || kind == "partial_parent") && pools.count(name) != 0;
+  return (kind == "padding" || kind == "prefill" || kind == "slack" || kind == "partial_parent") &&
+         pools.count(name) != 0;
 }
 
 }  // namespace
