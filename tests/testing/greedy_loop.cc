@@ -1,4 +1,4 @@
-#include "tests/worker/cpu/greedy_loop.h"
+#include "tests/testing/greedy_loop.h"
 
 #include <algorithm>
 

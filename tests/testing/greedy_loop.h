@@ -1,13 +1,13 @@
 // Greedy decoding of one sequence over ModelRanks, plain and speculative, in the few lines that DESIGN
 // section 3 describes. The engine has its own loop; this one only drives passes.
-#ifndef KVASIR_TESTS_WORKER_CPU_GREEDY_LOOP_H_
-#define KVASIR_TESTS_WORKER_CPU_GREEDY_LOOP_H_
+#ifndef KVASIR_TESTS_TESTING_GREEDY_LOOP_H_
+#define KVASIR_TESTS_TESTING_GREEDY_LOOP_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "tests/worker/cpu/model_ranks.h"
+#include "tests/testing/model_ranks.h"
 
 namespace kvasir::testing {
 
@@ -29,4 +29,4 @@ absl::StatusOr<GreedyRun> RunGreedy(ModelRanks& ranks, const GreedyOptions& opti
 
 }  // namespace kvasir::testing
 
-#endif  // KVASIR_TESTS_WORKER_CPU_GREEDY_LOOP_H_
+#endif  // KVASIR_TESTS_TESTING_GREEDY_LOOP_H_

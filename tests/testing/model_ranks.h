@@ -1,8 +1,8 @@
 // All ranks of a small target and draft in one test, without planner or engine: a plan made by hand, one CPU
 // backend and arena per rank, and metadata from the formulas of DESIGN section 2.2. Ranks run as threads.
 // Every arena starts full of NaN outside the null parent, and unused table entries hold absurd ids.
-#ifndef KVASIR_TESTS_WORKER_CPU_MODEL_RANKS_H_
-#define KVASIR_TESTS_WORKER_CPU_MODEL_RANKS_H_
+#ifndef KVASIR_TESTS_TESTING_MODEL_RANKS_H_
+#define KVASIR_TESTS_TESTING_MODEL_RANKS_H_
 
 #include <cstdint>
 #include <memory>
@@ -90,4 +90,4 @@ class ModelRanks {
 
 }  // namespace kvasir::testing
 
-#endif  // KVASIR_TESTS_WORKER_CPU_MODEL_RANKS_H_
+#endif  // KVASIR_TESTS_TESTING_MODEL_RANKS_H_

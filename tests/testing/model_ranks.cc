@@ -1,4 +1,4 @@
-#include "tests/worker/cpu/model_ranks.h"
+#include "tests/testing/model_ranks.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,177 @@
+#include "tests/testing/cacheless_model.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "common/base/status_macros.h"
+#include "tests/testing/expanded_forward.h"
+#include "worker/cpu/cpu_backend.h"
+#include "worker/engine/role_model.h"
+#include "worker/engine/weight_set.h"
+
+namespace kvasir::testing {
+namespace {
+
+// The weights of a whole model; `shape` holds no plan, only what DeclareWeights asks for.
+RoleModel WholeModel(Role role, const ModelDescription& model) {
+  RoleModel whole;
+  whole.role = role;
+  whole.hidden = model.hidden;
+  whole.vocab = model.vocab;
+  whole.vocab_local = model.vocab;
+  whole.eps = static_cast<float>(model.rms_eps);
+  for (const ModelLayer& described : model.layers) {
+    RoleLayer layer;
+    layer.mla = std::get<MlaShape>(described.mixer);
+    layer.heads = layer.mla.heads;
+    layer.intermediate = described.mlp.intermediate;
+    whole.layers.push_back(layer);
+  }
+  return whole;
+}
+
+class CachelessModelImpl : public CachelessModel {
+ public:
+  explicit CachelessModelImpl(CachelessOptions options) : options_(std::move(options)) {}
+
+  absl::Status LoadWeights() {
+    backend_ = MakeCpuBackend({});
+    target_ = WholeModel(Role::kTarget, options_.target);
+    DeclareWeights(options_.target, {}, weights_, &target_);
+    if (options_.draft.has_value()) {
+      const DraftShape& shape = *options_.draft->draft;
+      draft_ = WholeModel(Role::kDraft, *options_.draft);
+      draft_.taps = shape.target_taps;
+      draft_.tap_hidden = shape.target_hidden;
+      draft_.markov_rank = shape.markov_rank;
+      DeclareWeights(*options_.draft, {}, weights_, &draft_);
+    }
+    KVASIR_RETURN_IF_ERROR(weights_.Load(*backend_, options_.seed));
+    if (draft_.embedding == nullptr) draft_.embedding = target_.embedding;
+    if (draft_.head == nullptr) draft_.head = target_.head;
+    return absl::OkStatus();
+  }
+
+  [[nodiscard]] CachelessTarget Target(std::span<const std::int32_t> tokens) const override {
+    const ExpandedForward forward(target_, options_.target, options_.cache_dtype);
+    Matrix x;
+    for (const std::int32_t token : tokens) x.push_back(forward.Embedding(token));
+    std::vector<Matrix> after_layer;
+    for (const RoleLayer& layer : target_.layers) {
+      RunLayer(forward, layer, x, {}, 0, /*causal=*/true);
+      after_layer.push_back(x);
+    }
+    CachelessTarget out;
+    for (std::size_t t = 0; t < x.size(); ++t) {
+      const std::vector<double> logits = forward.Logits(x[t]);
+      out.logits.insert(out.logits.end(), logits.begin(), logits.end());
+      for (const std::int64_t tap : draft_.taps) {
+        const std::vector<double>& row = after_layer[static_cast<std::size_t>(tap)][t];
+        out.taps.insert(out.taps.end(), row.begin(), row.end());
+      }
+    }
+    return out;
+  }
+
+  [[nodiscard]] CachelessDraft Draft(std::span<const double> taps, std::int32_t anchor,
+                                     std::int64_t rows) const override {
+    const ExpandedForward forward(draft_, *options_.draft, options_.cache_dtype);
+    const DraftShape& shape = *options_.draft->draft;
+    const std::size_t tap_dim = draft_.taps.size() * static_cast<std::size_t>(draft_.tap_hidden);
+    Matrix context;
+    for (std::size_t t = 0; t * tap_dim < taps.size(); ++t) {
+      const std::vector<double> row(taps.begin() + static_cast<std::ptrdiff_t>(t * tap_dim),
+                                    taps.begin() + static_cast<std::ptrdiff_t>((t + 1) * tap_dim));
+      context.push_back(forward.Norm(Times(draft_.context_proj, static_cast<std::size_t>(draft_.hidden), row),
+                                     draft_.context_norm));
+    }
+    Matrix x;
+    for (std::int64_t k = 0; k < rows; ++k) {
+      x.push_back(forward.Embedding(k == 0 ? anchor : static_cast<std::int32_t>(shape.mask_token)));
+    }
+    for (const RoleLayer& layer : draft_.layers) {
+      std::vector<ExpandedRow> cache;
+      for (std::size_t t = 0; t < context.size(); ++t) {
+        cache.push_back(forward.Row(layer, context[t], static_cast<std::int64_t>(t)));
+      }
+      RunLayer(forward, layer, x, std::move(cache), static_cast<std::int64_t>(context.size()), shape.causal);
+    }
+    return Chain(forward, x, anchor);
+  }
+
+ private:
+  // All rows of `x` through one layer; `cache` holds what came before position `first`.
+  static void RunLayer(const ExpandedForward& forward, const RoleLayer& layer, Matrix& x,
+                       std::vector<ExpandedRow> cache, std::int64_t first, bool causal) {
+    const std::size_t before = cache.size();
+    for (std::size_t t = 0; t < x.size(); ++t) {
+      cache.push_back(forward.Row(layer, forward.Norm(x[t], layer.weights.attention_norm),
+                                  first + static_cast<std::int64_t>(t)));
+    }
+    for (std::size_t t = 0; t < x.size(); ++t) {
+      forward.Layer(layer, cache, causal ? before + t + 1 : cache.size(),
+                    first + static_cast<std::int64_t>(t), &x[t]);
+    }
+  }
+
+  [[nodiscard]] CachelessDraft Chain(const ExpandedForward& forward, const Matrix& x,
+                                     std::int32_t anchor) const {
+    CachelessDraft out;
+    std::int64_t token = anchor;
+    for (const std::vector<double>& row : x) {
+      std::vector<double> logits = forward.Logits(row);
+      for (std::int64_t j = 0; j < draft_.markov_rank; ++j) {
+        const double w1 = static_cast<double>(draft_.markov_in[token * draft_.markov_rank + j]);
+        for (std::size_t n = 0; n < logits.size(); ++n) {
+          logits[n] +=
+              w1 * static_cast<double>(draft_.markov_out[static_cast<std::size_t>(j) * logits.size() + n]);
+        }
+      }
+      token = std::max_element(logits.begin(), logits.end()) - logits.begin();
+      out.drafted.push_back(static_cast<std::int32_t>(token));
+      out.logits.insert(out.logits.end(), logits.begin(), logits.end());
+    }
+    return out;
+  }
+
+  CachelessOptions options_;
+  std::unique_ptr<Backend> backend_;
+  WeightSet weights_;
+  RoleModel target_;
+  RoleModel draft_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CachelessModel>> CachelessModel::Create(const CachelessOptions& options) {
+  auto model = std::make_unique<CachelessModelImpl>(options);
+  KVASIR_RETURN_IF_ERROR(model->LoadWeights());
+  return model;
+}
+
+absl::StatusOr<PassResult> FromScratchDraft(const ModelRanksOptions& options,
+                                            std::span<const std::int32_t> tokens, std::int32_t anchor,
+                                            std::int64_t rows) {
+  ModelRanksOptions fresh = options;
+  fresh.topology = {};
+  const std::int64_t length = static_cast<std::int64_t>(tokens.size()) + rows;
+  fresh.blocks = 2 + length / fresh.block_tokens;
+  fresh.rows_max = length;
+  KVASIR_ASSIGN_OR_RETURN(const std::unique_ptr<ModelRanks> ranks, ModelRanks::Create(fresh));
+  PassRequest request;
+  request.tokens.assign(tokens.begin(), tokens.end());
+  request.valid = static_cast<std::int64_t>(tokens.size());
+  for (std::int64_t block = 1; block < fresh.blocks; ++block) request.blocks.push_back(block);
+  KVASIR_RETURN_IF_ERROR(ranks->Run({.pass = Pass::kTargetPrefill, .requests = {request}}).status());
+  KVASIR_RETURN_IF_ERROR(ranks->Run({.pass = Pass::kDraftContext, .requests = {request}}).status());
+  request.tokens.assign(static_cast<std::size_t>(rows),
+                        static_cast<std::int32_t>(options.draft->draft->mask_token));
+  request.tokens[0] = anchor;
+  request.position = static_cast<std::int64_t>(tokens.size());
+  request.valid = rows;
+  return ranks->Run(
+      {.pass = Pass::kDraftBlock, .requests = {request}, .causal = options.draft->draft->causal});
+}
+
+}  // namespace kvasir::testing

@@ -1,0 +1,76 @@
+// One row of a transformer with MLA in expanded form (keys and values per head, nothing absorbed), in double,
+// from the formulas alone. The oracle of the engine's passes; slow on purpose.
+#ifndef KVASIR_TESTS_TESTING_EXPANDED_FORWARD_H_
+#define KVASIR_TESTS_TESTING_EXPANDED_FORWARD_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "common/geometry/dtype.h"
+#include "common/models/model_description.h"
+#include "worker/engine/role_model.h"
+
+namespace kvasir::testing {
+
+using Matrix = std::vector<std::vector<double>>;  // [rows][cols]
+
+// weight [out_dim, in.size()] * in
+[[nodiscard]] std::vector<double> Times(const float* weight, std::size_t out_dim,
+                                        const std::vector<double>& in);
+
+// Rotation of lane pairs by position * frequency, from the definition of YaRN; nothing of rope_table.cc.
+class Rotation {
+ public:
+  Rotation(const Rope& rope, std::int64_t dim) : rope_(rope), dim_(static_cast<double>(dim)) {}
+  // Rotates the `dim` lanes of *x from `begin` on.
+  void Apply(std::vector<double>* x, std::size_t begin, std::int64_t position) const;
+  // What YaRN multiplies the softmax scale with.
+  [[nodiscard]] double SoftmaxFactor() const;
+
+ private:
+  [[nodiscard]] double Mscale(double scale) const;
+  // The lane that turns `turns` times within the original context.
+  [[nodiscard]] double Lane(double turns) const;
+  [[nodiscard]] double Frequency(double lane) const;
+
+  Rope rope_;
+  double dim_;
+};
+
+// A row of a layer's cache: latent and rotary key, as stored.
+struct ExpandedRow {
+  std::vector<double> latent;
+  std::vector<double> rotary;
+};
+
+class ExpandedForward {
+ public:
+  // `model` holds whole, unsharded weights and outlives the object. Cache rows are rounded to `cache_dtype`.
+  ExpandedForward(const RoleModel& model, const ModelDescription& description, DType cache_dtype);
+
+  [[nodiscard]] std::vector<double> Norm(const std::vector<double>& x, const float* weight) const;
+  [[nodiscard]] ExpandedRow Row(const RoleLayer& layer, const std::vector<double>& hidden,
+                                std::int64_t position) const;
+  // *x += attention + mlp of one row, which sees the first `visible` rows of the layer's cache.
+  void Layer(const RoleLayer& layer, const std::vector<ExpandedRow>& cache, std::size_t visible,
+             std::int64_t position, std::vector<double>* x) const;
+  [[nodiscard]] std::vector<double> Embedding(std::int32_t token) const;
+  [[nodiscard]] std::vector<double> Logits(const std::vector<double>& x) const;
+
+ private:
+  [[nodiscard]] double Stored(double value) const;
+  void Attention(const RoleLayer& layer, const std::vector<ExpandedRow>& cache, std::size_t visible,
+                 std::int64_t position, std::vector<double>* x) const;
+  // Head `h`: the key of a row is [w_uk * latent ; rotary], its value w_uv * latent.
+  [[nodiscard]] std::vector<double> Head(const RoleLayer& layer, const double* query, std::size_t h,
+                                         const std::vector<ExpandedRow>& cache, std::size_t visible) const;
+
+  const RoleModel& model_;
+  Rotation rope_;
+  DType dtype_;
+};
+
+}  // namespace kvasir::testing
+
+#endif  // KVASIR_TESTS_TESTING_EXPANDED_FORWARD_H_
