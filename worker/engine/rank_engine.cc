@@ -145,7 +145,9 @@ absl::StatusOr<StepOutcome> RankEngineImpl::Execute(const StepPlan& step) {
 absl::Status RankEngineImpl::Break(const StepPlan& step, const absl::Status& why) {
   const absl::Status status = At(absl::StrFormat("rank %d: step %d", options_.place.rank, step.step), why);
   broken_ = std::string(status.message());
-  if (options_.communicator != nullptr) options_.communicator->Abort(*broken_);
+  for (Communicator* group : {options_.communicator, options_.context_communicator}) {
+    if (group != nullptr) group->Abort(*broken_);
+  }
   return status;
 }
 

@@ -1,0 +1,228 @@
+#include "tests/testing/engine_plan.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+
+#include "absl/strings/str_format.h"
+#include "common/base/check.h"
+#include "common/base/checked_math.h"
+#include "common/models/model_text.h"
+#include "common/plan/verify.h"
+
+namespace kvasir::testing {
+namespace {
+
+MlaShape SmallMla(std::int64_t q_lora_rank) {
+  return MlaShape{.heads = 8,
+                  .q_lora_rank = q_lora_rank,
+                  .kv_lora_rank = 16,
+                  .nope_dim = 8,
+                  .rope_dim = 8,
+                  .value_dim = 8};
+}
+
+ModelDescription SmallModel(std::string name, std::int64_t layers, std::int64_t q_lora_rank) {
+  ModelDescription model;
+  model.name = std::move(name);
+  model.architecture = "DeepseekV3ForCausalLM";
+  model.hidden = 32;
+  model.vocab = kSmallVocab;
+  model.context = 1024;
+  for (std::int64_t i = 0; i < layers; ++i) {
+    model.layers.push_back(ModelLayer{.index = static_cast<std::int32_t>(i),
+                                      .mixer = SmallMla(q_lora_rank),
+                                      .mlp = MlpShape{.intermediate = 48}});
+  }
+  return model;
+}
+
+PlanGroup MakeGroup(const EnginePlanOptions& options, Role role, std::int64_t* offset) {
+  const bool target = role == Role::kTarget;
+  const ModelDescription model = target ? SmallTarget() : SmallDraft();
+  PlanGroup group;
+  group.name = target ? "target.mla" : "draft.mla";
+  group.behaviour = BehaviourKey{.role = role,
+                                 .causal = target,
+                                 .block_rows = target ? options.draft_tokens + 1 : options.draft_tokens,
+                                 .backend = "cpu"};
+  for (const ModelLayer& layer : model.layers) {
+    PlanLayer planned;
+    planned.id = LayerId{.role = role, .index = layer.index};
+    planned.name = absl::StrFormat("%s.layers.%d", RoleName(role), layer.index);
+    planned.layout = LayoutKey{.kind = LayoutKind::kLatent,
+                               .sharded = options.topology.dcp > 1,
+                               .dtype = options.dtype,
+                               .heads = 1,
+                               .key_dim = 16,
+                               .value_dim = 8,
+                               .states = {},
+                               .ring = {}};
+    planned.page_bytes = options.block_tokens * RowBytes(planned.layout);
+    planned.offset_bytes = *offset;
+    *offset += planned.page_bytes;
+    group.layers.push_back(std::move(planned));
+  }
+  return group;
+}
+
+PlanPool MakePool(const EnginePlanOptions& options, std::string name, const std::vector<Role>& roles) {
+  PlanPool pool;
+  pool.name = std::move(name);
+  pool.sharded = options.topology.dcp > 1;
+  pool.block_tokens = options.block_tokens;
+  for (const Role role : roles) pool.groups.push_back(MakeGroup(options, role, &pool.block_bytes));
+  pool.stride_bytes = CeilDiv(pool.block_bytes, 256) * 256;
+  pool.blocks_per_parent = options.blocks_per_parent;
+  return pool;
+}
+
+void AddGraphs(Plan& plan, Pass pass, std::int64_t query_rows) {
+  const bool draft = pass == Pass::kDraftContext || pass == Pass::kDraftBlock;
+  PlanGraph graph{.pass = pass, .query_rows = query_rows, .groups = {}};
+  for (const PlanGroup* group : GroupsOf(plan)) {
+    if ((group->behaviour.role == Role::kDraft) == draft) graph.groups.push_back(group->id);
+  }
+  for (graph.bucket = 1; graph.bucket < plan.max_requests; graph.bucket *= 2) plan.graphs.push_back(graph);
+  graph.bucket = plan.max_requests;
+  plan.graphs.push_back(graph);
+}
+
+// Ids, arena, graphs and attribution follow from the pools.
+void Finish(Plan& plan) {
+  std::int32_t pool_id = 0;
+  std::int32_t group_id = 0;
+  for (PlanPool& pool : plan.pools) {
+    pool.id = PoolId(pool_id++);
+    for (PlanGroup& group : pool.groups) group.id = GroupId(group_id++);
+  }
+  plan.arena_bytes = plan.parent_bytes * plan.parents;
+  AddGraphs(plan, Pass::kTargetDecode, 1);
+  if (plan.draft_tokens > 0) {
+    AddGraphs(plan, Pass::kTargetVerify, plan.draft_tokens + 1);
+    AddGraphs(plan, Pass::kDraftContext, plan.draft_tokens + 1);
+    AddGraphs(plan, Pass::kDraftBlock, plan.draft_tokens);
+  }
+  Bytes rest = plan.arena_bytes - plan.parent_bytes;
+  plan.attribution = {{"null_parent", plan.parent_bytes}, {"unassigned", Bytes(0)}};
+  for (const PlanGroup* group : GroupsOf(plan)) {
+    plan.attribution.push_back({"payload." + group->name, rest});
+    rest = Bytes(0);
+  }
+  std::sort(plan.attribution.begin(), plan.attribution.end(),
+            [](const OwnedBytes& a, const OwnedBytes& b) { return a.owner < b.owner; });
+  const absl::Status verified = VerifyPlan(plan);
+  if (!verified.ok()) std::fprintf(stderr, "%s\n", verified.ToString().c_str());
+  KVASIR_CHECK(verified.ok());
+}
+
+ModelRef RefOf(const ModelDescription& model) {
+  return ModelRef{.name = model.name, .digest = ModelDigest(model)};
+}
+
+}  // namespace
+
+ModelDescription SmallTarget() { return SmallModel("test/small-target", 2, 24); }
+
+ModelDescription SmallDraft() {
+  ModelDescription model = SmallModel("test/small-draft", 2, 0);
+  model.architecture = "DSparkDraftModel";
+  model.draft = DraftShape{.causal = false,
+                           .target_taps = {0, 1},
+                           .target_hidden = 32,
+                           .target_layers = 2,
+                           .mask_token = kSmallVocab - 1,
+                           .markov_rank = 8};
+  return model;
+}
+
+std::string NameOf(const EnginePlanOptions& o) {
+  return absl::StrFormat("tp%d_dcp%d_i%d_n%d_b%d%s%s", o.topology.tp, o.topology.dcp, o.topology.interleave,
+                         o.draft_tokens, o.block_tokens, o.one_pool ? "" : "_two_pools",
+                         o.draft_first ? "_draft_first" : "");
+}
+
+void PrintTo(const EnginePlanOptions& options, std::ostream* out) { *out << NameOf(options); }
+
+Plan MakeEnginePlan(const EnginePlanOptions& options) {
+  Plan plan;
+  plan.ruleset = "native/1";
+  plan.topology = options.topology;
+  plan.target = RefOf(SmallTarget());
+  plan.draft_tokens = options.draft_tokens;
+  plan.context_tokens = options.context_tokens;
+  plan.max_requests = options.max_requests;
+  plan.prefill_chunk = options.prefill_chunk;
+  plan.parents = options.parents;
+  std::vector<Role> roles = {Role::kTarget};
+  if (options.draft_tokens > 0) {
+    plan.draft = RefOf(SmallDraft());
+    roles.insert(options.draft_first ? roles.begin() : roles.end(), Role::kDraft);
+  }
+  if (options.one_pool) {
+    plan.pools.push_back(MakePool(options, "tokens", roles));
+  } else {
+    for (const Role role : roles)
+      plan.pools.push_back(MakePool(options, std::string(RoleName(role)), {role}));
+  }
+  // Both roles have pages of equal size and number, so one parent size suits every pool.
+  plan.parent_bytes = Bytes(plan.pools[0].stride_bytes * options.blocks_per_parent);
+  Finish(plan);
+  return plan;
+}
+
+Plan MakePoolPlan(const std::vector<PoolSketch>& pools, std::int64_t parents, std::int64_t max_requests,
+                  std::int64_t context_tokens) {
+  Plan plan;
+  plan.ruleset = "native/1";
+  plan.target = RefOf(SmallTarget());
+  plan.context_tokens = context_tokens;
+  plan.max_requests = max_requests;
+  plan.prefill_chunk = 8;
+  plan.parents = parents;
+  std::int64_t units = 1;
+  for (const PoolSketch& sketch : pools) units = std::lcm(units, sketch.blocks_per_parent);
+  plan.parent_bytes = Bytes(units * 256);
+  std::int32_t index = 0;
+  for (const PoolSketch& sketch : pools) {
+    PlanPool pool;
+    pool.name = sketch.name;
+    pool.lifetime = sketch.lifetime;
+    pool.parts = sketch.parts;
+    pool.blocks_per_parent = sketch.blocks_per_parent;
+    pool.stride_bytes = plan.parent_bytes.value() / sketch.blocks_per_parent;
+    const bool state = sketch.lifetime.kind == LifetimeKind::kPerSequence;
+    pool.block_tokens = state ? 0 : sketch.block_tokens;
+    PlanGroup group;
+    group.name = "target." + sketch.name;
+    group.behaviour = BehaviourKey{.mixer = state ? Mixer::kRecurrent : Mixer::kAttention,
+                                   .window = sketch.lifetime.window,
+                                   .block_rows = 1,
+                                   .backend = "cpu"};
+    for (std::int64_t part = 0; part < sketch.parts; ++part) {
+      PlanLayer layer;
+      layer.id = LayerId{.role = Role::kTarget, .index = index};
+      layer.name = absl::StrFormat("layers.%d", index++);
+      layer.part = part;
+      layer.layout.dtype = DType::kBf16;
+      if (state) {
+        layer.layout.kind = LayoutKind::kState;
+        layer.layout.states = {{.name = "s", .elements = 16, .dtype = DType::kF32}};
+        layer.page_bytes = StateBytes(layer.layout);
+      } else {
+        layer.layout.heads = 1;
+        layer.layout.key_dim = 8;
+        layer.layout.value_dim = 8;
+        layer.page_bytes = sketch.block_tokens * RowBytes(layer.layout);
+      }
+      pool.block_bytes = layer.page_bytes;
+      group.layers.push_back(std::move(layer));
+    }
+    pool.groups.push_back(std::move(group));
+    plan.pools.push_back(std::move(pool));
+  }
+  Finish(plan);
+  return plan;
+}
+
+}  // namespace kvasir::testing

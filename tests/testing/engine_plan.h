@@ -1,0 +1,57 @@
+// Small models and hand-made plans for tests of the engine, without the planner: one target, one DSpark draft
+// of equal cache layout, MLA throughout. Every plan passes VerifyPlan.
+#ifndef KVASIR_TESTS_TESTING_ENGINE_PLAN_H_
+#define KVASIR_TESTS_TESTING_ENGINE_PLAN_H_
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "common/models/model_description.h"
+#include "common/plan/plan.h"
+
+namespace kvasir::testing {
+
+inline constexpr std::int64_t kSmallVocab = 96;
+
+// 2 layers, hidden 32, 8 heads, latent 16 + rotary 8, vocabulary 96.
+[[nodiscard]] ModelDescription SmallTarget();
+// 2 layers over the target's tapped layers, Markov head, the target's embedding and head.
+[[nodiscard]] ModelDescription SmallDraft();
+
+struct EnginePlanOptions {
+  Topology topology = {};
+  std::int64_t draft_tokens = 3;  // N; 0: no draft
+  std::int64_t block_tokens = 4;
+  std::int64_t blocks_per_parent = 3;
+  std::int64_t parents = 80;
+  std::int64_t max_requests = 4;
+  std::int64_t prefill_chunk = 8;
+  std::int64_t context_tokens = 96;
+  DType dtype = DType::kBf16;
+  bool one_pool = true;      // target and draft group in one pool; else a pool for each
+  bool draft_first = false;  // the draft's group has the lower id
+};
+// "tp4_dcp2_i1_n3_b4": usable as a test name.
+[[nodiscard]] std::string NameOf(const EnginePlanOptions& options);
+void PrintTo(const EnginePlanOptions& options, std::ostream* out);
+
+[[nodiscard]] Plan MakeEnginePlan(const EnginePlanOptions& options);
+
+// A pool of one parent layout for tests of pools and scheduling, where no model runs: one layer whose page is
+// `stride_bytes` or less. `lifetime` decides rows and groups.
+struct PoolSketch {
+  std::string name = "tokens";
+  LifetimeKey lifetime = {};
+  std::int64_t block_tokens = 4;  // token pools
+  std::int64_t parts = 1;         // per_sequence pools
+  std::int64_t blocks_per_parent = 4;
+};
+// One group of the target per pool, no draft, parents of a size that every blocks_per_parent divides.
+[[nodiscard]] Plan MakePoolPlan(const std::vector<PoolSketch>& pools, std::int64_t parents,
+                                std::int64_t max_requests, std::int64_t context_tokens);
+
+}  // namespace kvasir::testing
+
+#endif  // KVASIR_TESTS_TESTING_ENGINE_PLAN_H_
