@@ -6,65 +6,55 @@
 namespace kvasir {
 namespace {
 
-std::string YesNo(bool value) { return value ? "true" : "false"; }
+std::string Text(bool value) { return value ? "true" : "false"; }
+std::string Text(std::int64_t value) { return std::to_string(value); }
+std::string Text(std::string_view value) { return std::string(value); }
 
-std::optional<FieldDifference> Differ(std::string_view field, std::string a, std::string b) {
-  if (a == b) return std::nullopt;
-  return FieldDifference{std::string(field), std::move(a), std::move(b)};
+template <class T>
+void Compare(std::string_view field, const T& a, const T& b, std::vector<FieldDifference>& out) {
+  if (a != b) out.push_back({.field = std::string(field), .a = Text(a), .b = Text(b)});
 }
 
-std::optional<FieldDifference> Differ(std::string_view field, std::int64_t a, std::int64_t b) {
-  if (a == b) return std::nullopt;
-  return FieldDifference{std::string(field), std::to_string(a), std::to_string(b)};
-}
-
-Refusal Difference(RuleId rule, const LayerSpec& a, const LayerSpec& b, const FieldDifference& difference) {
+Refusal Refuse(RuleId rule, const LayerSpec& a, const LayerSpec& b, const FieldDifference& difference) {
   return MakeRefusal(rule, {a.name, b.name}, {{"a", difference.a}, {"b", difference.b}}, difference.field);
 }
 
 }  // namespace
 
-std::optional<FieldDifference> FirstDifference(const BehaviourKey& a, const BehaviourKey& b) {
-  if (a == b) return std::nullopt;
-  if (auto d = Differ("behaviour.role", std::string(RoleName(a.role)), std::string(RoleName(b.role))))
-    return d;
-  if (auto d = Differ("behaviour.mixer", std::string(MixerName(a.mixer)), std::string(MixerName(b.mixer))))
-    return d;
-  if (auto d = Differ("behaviour.causal", YesNo(a.causal), YesNo(b.causal))) return d;
-  if (auto d = Differ("behaviour.window", a.window, b.window)) return d;
-  if (auto d = Differ("behaviour.block_rows", a.block_rows, b.block_rows)) return d;
-  return Differ("behaviour.backend", a.backend, b.backend);
+std::vector<FieldDifference> Differences(const BehaviourKey& a, const BehaviourKey& b) {
+  std::vector<FieldDifference> out;
+  Compare("behaviour.role", RoleName(a.role), RoleName(b.role), out);
+  Compare("behaviour.mixer", MixerName(a.mixer), MixerName(b.mixer), out);
+  Compare("behaviour.causal", a.causal, b.causal, out);
+  Compare("behaviour.window", a.window, b.window, out);
+  Compare("behaviour.block_rows", a.block_rows, b.block_rows, out);
+  Compare("behaviour.backend", std::string_view(a.backend), std::string_view(b.backend), out);
+  return out;
 }
 
-std::optional<FieldDifference> FirstDifference(const LifetimeKey& a, const LifetimeKey& b) {
-  if (a == b) return std::nullopt;
-  if (auto d = Differ("lifetime.kind", std::string(LifetimeKindName(a.kind)),
-                      std::string(LifetimeKindName(b.kind)))) {
-    return d;
-  }
-  if (auto d = Differ("lifetime.window", a.window, b.window)) return d;
-  return Differ("lifetime.copies", a.copies, b.copies);
+std::vector<FieldDifference> Differences(const LifetimeKey& a, const LifetimeKey& b) {
+  std::vector<FieldDifference> out;
+  Compare("lifetime.kind", LifetimeKindName(a.kind), LifetimeKindName(b.kind), out);
+  Compare("lifetime.window", a.window, b.window, out);
+  Compare("lifetime.copies", a.copies, b.copies, out);
+  return out;
 }
 
 Compatibility MayShareBlocks(const LayerSpec& a, const LayerSpec& b) {
-  if (const auto d = FirstDifference(a.lifetime, b.lifetime))
-    return Difference(RuleId::kPoolKeysDiffer, a, b, *d);
-  if (const auto d = Differ("layout.sharded", YesNo(a.layout.sharded), YesNo(b.layout.sharded))) {
-    return Difference(RuleId::kPoolKeysDiffer, a, b, *d);
-  }
-  return Compatible{};
+  std::vector<FieldDifference> different = Differences(a.lifetime, b.lifetime);
+  Compare("layout.sharded", a.layout.sharded, b.layout.sharded, different);
+  if (different.empty()) return Compatible{};
+  return Refuse(RuleId::kPoolKeysDiffer, a, b, different.front());
 }
 
 Compatibility MayShareMetadata(const LayerSpec& a, const LayerSpec& b) {
   Compatibility blocks = MayShareBlocks(a, b);
   if (std::holds_alternative<Refusal>(blocks)) return blocks;
-  if (const auto d = FirstDifference(a.behaviour, b.behaviour))
-    return Difference(RuleId::kGroupKeysDiffer, a, b, *d);
-  const auto kind = Differ("layout.kind", std::string(LayoutKindName(a.layout.kind)),
-                           std::string(LayoutKindName(b.layout.kind)));
-  if (kind.has_value()) return Difference(RuleId::kGroupKeysDiffer, a, b, *kind);
-  if (const auto d = Differ("mixer", a.mixer, b.mixer)) return Difference(RuleId::kGroupKeysDiffer, a, b, *d);
-  return Compatible{};
+  std::vector<FieldDifference> different = Differences(a.behaviour, b.behaviour);
+  Compare("layout.kind", LayoutKindName(a.layout.kind), LayoutKindName(b.layout.kind), different);
+  Compare("mixer", std::string_view(a.mixer), std::string_view(b.mixer), different);
+  if (different.empty()) return Compatible{};
+  return Refuse(RuleId::kGroupKeysDiffer, a, b, different.front());
 }
 
 }  // namespace kvasir

@@ -3,9 +3,9 @@
 #ifndef KVASIR_PLANNER_CORE_COMPATIBILITY_H_
 #define KVASIR_PLANNER_CORE_COMPATIBILITY_H_
 
-#include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "planner/core/layer_spec.h"
 #include "planner/core/refusal.h"
@@ -26,14 +26,14 @@ using Compatibility = std::variant<Compatible, Refusal>;
 // (GroupKeysDiffer).
 [[nodiscard]] Compatibility MayShareMetadata(const LayerSpec& a, const LayerSpec& b);
 
-// The first field in which two keys differ, with both values as text.
 struct FieldDifference {
   std::string field;
   std::string a;
   std::string b;
 };
-[[nodiscard]] std::optional<FieldDifference> FirstDifference(const BehaviourKey& a, const BehaviourKey& b);
-[[nodiscard]] std::optional<FieldDifference> FirstDifference(const LifetimeKey& a, const LifetimeKey& b);
+// Every field in which two keys differ, with both values as text; empty exactly if the keys are equal.
+[[nodiscard]] std::vector<FieldDifference> Differences(const BehaviourKey& a, const BehaviourKey& b);
+[[nodiscard]] std::vector<FieldDifference> Differences(const LifetimeKey& a, const LifetimeKey& b);
 
 }  // namespace kvasir
 

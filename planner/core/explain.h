@@ -23,7 +23,7 @@ struct ExplainLine {
   friend bool operator==(const ExplainLine&, const ExplainLine&) = default;
 };
 
-// From a plan alone, for example one that was read back from its text.
+// From a plan alone, for example one that was read back from its text. VerifyPlan must accept it.
 [[nodiscard]] std::vector<ExplainLine> ExplainPlan(const Plan& plan);
 // With what the planner considered and did not choose.
 [[nodiscard]] std::vector<ExplainLine> ExplainPlan(const Plan& plan, const Report& report);
