@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
+#include "common/base/edit_distance.h"
 #include "common/base/error_reasons.h"
 #include "common/base/typed_error.h"
 #include "common/models/config_error.h"
@@ -215,26 +216,10 @@ std::string Lower(std::string_view text) {
   return out;
 }
 
-// Edits (insert, delete, replace) between two short names.
-std::size_t Distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
-
 absl::Status NotFound(std::string_view name) {
   const std::string wanted = Lower(name.substr(0, 64));
   std::vector<std::pair<std::size_t, std::string_view>> near;
-  for (const Entry& entry : kEntries) near.emplace_back(Distance(wanted, entry.name), entry.name);
+  for (const Entry& entry : kEntries) near.emplace_back(EditDistance(wanted, entry.name), entry.name);
   std::sort(near.begin(), near.end());
   TypedError error;
   error.code = absl::StatusCode::kNotFound;

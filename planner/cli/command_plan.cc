@@ -1,0 +1,109 @@
+// kvasir plan: plans in this process and stores the plan.
+#include <array>
+#include <ostream>
+#include <variant>
+#include <vector>
+
+#include "common/models/model_text.h"
+#include "planner/cli/command_line.h"
+#include "planner/cli/commands.h"
+#include "planner/cli/plan_json.h"
+#include "planner/cli/plan_question.h"
+#include "planner/cli/plan_store.h"
+#include "planner/cli/show_plan.h"
+#include "planner/cli/show_refusals.h"
+#include "planner/rulesets/make_plan.h"
+
+namespace kvasir::cli {
+namespace {
+
+constexpr std::array kOwnFlags = {
+    Flag{"server", "HOST:PORT", "ask a planner service instead of planning here"},
+    Flag{"trace", "", "print what each stage made, on the error stream"},
+    Flag{"no-save", "", "do not store the plan"},
+};
+
+std::vector<Flag> AllFlags() {
+  std::vector<Flag> flags(PlanFlags().begin(), PlanFlags().end());
+  flags.insert(flags.end(), kOwnFlags.begin(), kOwnFlags.end());
+  return flags;
+}
+
+// The same question with each other way to take rejected tokens back, where there is a state to roll back.
+std::vector<Alternative> FindAlternatives(const PlanQuestion& question, const PlanOutcome& outcome) {
+  std::vector<Alternative> out;
+  const auto* planned = std::get_if<Planned>(&outcome);
+  if (planned == nullptr) return out;
+  for (const RollbackOption& option : planned->report.rollback_options) {
+    if (option.chosen || !option.possible) continue;
+    PlanQuestion other = question;
+    other.options.state_rollback = StateRollbackName(option.rollback);
+    const PlanOutcome answer = MakePlan(RequestOf(other));
+    if (const auto* fits = std::get_if<Planned>(&answer)) {
+      out.push_back({"with " + other.options.state_rollback, fits->report.capacity});
+    }
+  }
+  return out;
+}
+
+absl::Status Save(const Console& console, const PlanQuestion& question, const Planned& planned) {
+  absl::Status status = SavePlan(console, planned.plan_id, planned.text);
+  status.Update(SaveModel(console, planned.plan.target.digest, ModelToText(question.target)));
+  if (question.draft.has_value()) {
+    status.Update(SaveModel(console, planned.plan.draft.digest, ModelToText(*question.draft)));
+  }
+  return status;
+}
+
+void Show(const Console& console, const PlanQuestion& question, const PlanOutcome& outcome,
+          const std::string& form) {
+  const auto* planned = std::get_if<Planned>(&outcome);
+  if (form == "json") {
+    console.out << OutcomeJson(RequestOf(question), outcome, FindAlternatives(question, outcome));
+  } else if (planned != nullptr && form == "text") {
+    console.out << planned->text;
+  } else if (planned != nullptr) {
+    ShowPlan(console, *planned, FindAlternatives(question, outcome));
+  } else if (const auto* short_of = std::get_if<DoesNotFit>(&outcome)) {
+    ShowDoesNotFit(console, *short_of);
+  } else {
+    ShowRefusals(console, question, std::get<Refusals>(outcome));
+  }
+}
+
+int ExitCodeOf(const PlanOutcome& outcome) {
+  if (std::holds_alternative<Planned>(outcome)) return kExitOk;
+  return std::holds_alternative<DoesNotFit>(outcome) ? kExitDoesNotFit : kExitRefused;
+}
+
+}  // namespace
+
+std::string PlanHelp() { return FlagsHelp(AllFlags()); }
+
+int RunPlan(const Console& console, Args args) {
+  const std::vector<Flag> flags = AllFlags();
+  const absl::StatusOr<CommandLine> line = CommandLine::Parse(flags, {}, args);
+  if (!line.ok()) return BadUsage(console, "plan", line.status());
+  const std::string form = line->ValueOr("output", "table");
+  const absl::Status output = CheckOutput(form, /*has_text=*/true);
+  if (!output.ok()) return BadUsage(console, "plan", output);
+  const absl::StatusOr<PlanQuestion> question = ReadQuestion(*line, /*needs_memory=*/true);
+  if (!question.ok()) return BadUsage(console, "plan", question.status());
+
+  TraceSink trace;
+  if (line->Has("trace")) {
+    trace = [&console](std::string_view stage, std::string_view text) {
+      console.err << "== " << stage << "\n" << text << "\n";
+    };
+  }
+  const PlanOutcome outcome = MakePlan(RequestOf(*question), trace);
+  if (const auto* planned = std::get_if<Planned>(&outcome); planned != nullptr && !line->Has("no-save")) {
+    // The plan is the answer; that it could not be kept is worth a warning only.
+    const absl::Status saved = Save(console, *question, *planned);
+    if (!saved.ok()) console.err << "kvasir plan: not stored: " << std::string(saved.message()) << "\n";
+  }
+  Show(console, *question, outcome, form);
+  return ExitCodeOf(outcome);
+}
+
+}  // namespace kvasir::cli

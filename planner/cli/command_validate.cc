@@ -1,0 +1,41 @@
+// kvasir validate: the rules alone.
+#include <ostream>
+#include <variant>
+
+#include "absl/strings/str_format.h"
+#include "planner/cli/command_line.h"
+#include "planner/cli/commands.h"
+#include "planner/cli/plan_json.h"
+#include "planner/cli/plan_question.h"
+#include "planner/cli/show_refusals.h"
+#include "planner/core/canonical.h"
+#include "planner/core/validated.h"
+
+namespace kvasir::cli {
+
+std::string ValidateHelp() { return FlagsHelp(PlanFlags()); }
+
+int RunValidate(const Console& console, Args args) {
+  const absl::StatusOr<CommandLine> line = CommandLine::Parse(PlanFlags(), {}, args);
+  if (!line.ok()) return BadUsage(console, "validate", line.status());
+  const std::string form = line->ValueOr("output", "table");
+  const absl::Status output = CheckOutput(form, /*has_text=*/false);
+  if (!output.ok()) return BadUsage(console, "validate", output);
+  const absl::StatusOr<PlanQuestion> question = ReadQuestion(*line, /*needs_memory=*/false);
+  if (!question.ok()) return BadUsage(console, "validate", question.status());
+
+  const std::variant<Validated, Refusals> answer = Validate(Canonicalize(RequestOf(*question)));
+  const auto* refused = std::get_if<Refusals>(&answer);
+  if (form == "json") {
+    console.out << ValidationJson(refused == nullptr ? std::vector<Refusal>() : refused->refusals);
+  } else if (refused != nullptr) {
+    ShowRefusals(console, *question, *refused);
+  } else {
+    console.out << Inked(console, Ink::kGood, "valid")
+                << absl::StrFormat("   %d layers, no rule is broken\n",
+                                   std::get<Validated>(answer).request().layers.size());
+  }
+  return refused == nullptr ? kExitOk : kExitRefused;
+}
+
+}  // namespace kvasir::cli

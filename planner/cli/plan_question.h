@@ -1,0 +1,36 @@
+// What `plan` and `validate` ask: two models and options, from the command line.
+#ifndef KVASIR_PLANNER_CLI_PLAN_QUESTION_H_
+#define KVASIR_PLANNER_CLI_PLAN_QUESTION_H_
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "common/models/model_description.h"
+#include "planner/cli/command_line.h"
+#include "planner/core/plan_request.h"
+#include "planner/request/plan_options.h"
+
+namespace kvasir::cli {
+
+struct PlanQuestion {
+  ModelDescription target;
+  std::optional<ModelDescription> draft;
+  PlanOptions options;
+};
+
+// The flags that both commands take.
+[[nodiscard]] std::span<const Flag> PlanFlags();
+
+// `needs_memory`: --kv-memory must be given. InvalidArgument and NotFound are errors of usage.
+[[nodiscard]] absl::StatusOr<PlanQuestion> ReadQuestion(const CommandLine& line, bool needs_memory);
+
+// A catalogue name, a config.json, a directory that holds one, or a file of canonical model text.
+[[nodiscard]] absl::StatusOr<ModelDescription> ReadModel(std::string_view word);
+
+[[nodiscard]] PlanRequest RequestOf(const PlanQuestion& question);
+
+}  // namespace kvasir::cli
+
+#endif  // KVASIR_PLANNER_CLI_PLAN_QUESTION_H_
