@@ -10,22 +10,21 @@
 namespace kvasir {
 namespace verify {
 
-absl::Status Broken(const std::string& field, const std::string& value, const std::string& rule) {
-  return absl::InvalidArgumentError(absl::StrFormat("plan: %s is %s, must be %s", field, value, rule));
+absl::Status Broken(const Field& field, const std::string& value, const std::string& rule) {
+  return absl::InvalidArgumentError(absl::StrFormat("plan: %s is %s, must be %s", field.Text(), value, rule));
 }
 
-absl::Status CheckEqual(const std::string& field, std::int64_t value, std::int64_t want,
-                        std::string_view reason) {
+absl::Status CheckEqual(const Field& field, std::int64_t value, std::int64_t want, std::string_view reason) {
   if (value == want) return absl::OkStatus();
   return Broken(field, std::to_string(value), absl::StrFormat("%d: %s", want, reason));
 }
 
-absl::Status CheckRange(const std::string& field, std::int64_t value, std::int64_t min, std::int64_t max) {
+absl::Status CheckRange(const Field& field, std::int64_t value, std::int64_t min, std::int64_t max) {
   if (value >= min && value <= max) return absl::OkStatus();
   return Broken(field, std::to_string(value), absl::StrFormat("from %d to %d", min, max));
 }
 
-absl::Status CheckName(const std::string& field, const std::string& name) {
+absl::Status CheckName(const Field& field, const std::string& name) {
   if (!name.empty() && static_cast<std::int64_t>(name.size()) <= kNameBytesMax) return absl::OkStatus();
   return Broken(field + ".size", std::to_string(name.size()), absl::StrFormat("from 1 to %d", kNameBytesMax));
 }
@@ -38,8 +37,9 @@ using verify::Broken;
 using verify::CheckEqual;
 using verify::CheckName;
 using verify::CheckRange;
+using verify::Field;
 
-absl::Status CheckModel(const std::string& field, const ModelRef& model) {
+absl::Status CheckModel(const Field& field, const ModelRef& model) {
   KVASIR_RETURN_IF_ERROR(CheckName(field + ".name", model.name));
   if (model.digest.size() == 64 && model.digest.find_first_not_of("0123456789abcdef") == std::string::npos) {
     return absl::OkStatus();

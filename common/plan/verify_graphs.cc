@@ -50,13 +50,13 @@ std::vector<PlanGraph> GraphsOf(const Plan& plan) {
 }
 
 // "payload.x" of a group x, "slack.y" of a pool y, or one of the arena's own.
-bool OwnerExists(const std::string& owner, const std::set<std::string>& groups,
-                 const std::set<std::string>& pools) {
+bool OwnerExists(std::string_view owner, const std::set<std::string_view>& groups,
+                 const std::set<std::string_view>& pools) {
   if (owner == "null_parent" || owner == "free_parents" || owner == "unassigned") return true;
   const std::size_t dot = owner.find('.');
-  if (dot == std::string::npos) return false;
-  const std::string kind = owner.substr(0, dot);
-  const std::string name = owner.substr(dot + 1);
+  if (dot == std::string_view::npos) return false;
+  const std::string_view kind = owner.substr(0, dot);
+  const std::string_view name = owner.substr(dot + 1);
   if (kind == "payload" || kind == "speculative") return groups.count(name) != 0;
   return (kind == "padding" || kind == "prefill" || kind == "slack" || kind == "partial_parent") &&
          pools.count(name) != 0;
@@ -67,7 +67,8 @@ bool OwnerExists(const std::string& owner, const std::set<std::string>& groups,
 absl::Status Graphs(const Plan& plan) {
   const std::vector<PlanGraph> want = GraphsOf(plan);
   for (std::size_t i = 0; i < std::max(want.size(), plan.graphs.size()); ++i) {
-    const std::string field = absl::StrFormat("graphs[%d]", i);
+    const std::string place = std::to_string(i);
+    const Field field = Field("graphs[") + place + "]";
     if (i >= want.size()) return Broken(field, GraphText(plan.graphs[i]), "absent");
     if (i >= plan.graphs.size()) return Broken(field, "absent", GraphText(want[i]));
     if (plan.graphs[i] != want[i]) return Broken(field, GraphText(plan.graphs[i]), GraphText(want[i]));
@@ -76,16 +77,16 @@ absl::Status Graphs(const Plan& plan) {
 }
 
 absl::Status Attribution(const Plan& plan) {
-  std::set<std::string> groups;
-  std::set<std::string> pools;
+  std::set<std::string_view> groups;
+  std::set<std::string_view> pools;
   for (const PlanPool& pool : plan.pools) {
     pools.insert(pool.name);
     for (const PlanGroup& group : pool.groups) groups.insert(group.name);
   }
   std::int64_t sum = 0;
-  std::set<std::string> owners;
+  std::set<std::string_view> owners;
   for (const OwnedBytes& owned : plan.attribution) {
-    const std::string field = "attribution[" + owned.owner + "]";
+    const Field field = Field("attribution[") + owned.owner + "]";
     const std::int64_t bytes = owned.bytes.value();
     if (!OwnerExists(owned.owner, groups, pools))
       return Broken(field, "unknown", "of a group, a pool or the arena");
@@ -103,9 +104,9 @@ absl::Status Attribution(const Plan& plan) {
                                         "what is left after whole parents"));
     }
   }
-  for (const std::string& group : groups) {
-    if (owners.count("payload." + group) == 0)
-      return Broken("attribution", "without payload." + group, "complete");
+  for (const std::string_view group : groups) {
+    const std::string owner = "payload." + std::string(group);
+    if (owners.count(owner) == 0) return Broken("attribution", "without " + owner, "complete");
   }
   for (const char* owner : {"null_parent", "unassigned"}) {
     if (owners.count(owner) == 0) return Broken("attribution", std::string("without ") + owner, "complete");

@@ -11,7 +11,7 @@
 namespace kvasir::verify {
 namespace {
 
-absl::Status CheckTensors(const std::string& field, const std::vector<StateTensor>& tensors) {
+absl::Status CheckTensors(const Field& field, const std::vector<StateTensor>& tensors) {
   KVASIR_RETURN_IF_ERROR(
       CheckRange(field + ".size", static_cast<std::int64_t>(tensors.size()), 0, kStateTensorsMax));
   for (const StateTensor& tensor : tensors) {
@@ -22,7 +22,7 @@ absl::Status CheckTensors(const std::string& field, const std::vector<StateTenso
   return absl::OkStatus();
 }
 
-absl::Status CheckLayout(const std::string& field, const LayoutKey& layout) {
+absl::Status CheckLayout(const Field& field, const LayoutKey& layout) {
   KVASIR_RETURN_IF_ERROR(
       CheckRange(field + ".alignment_bytes", layout.alignment_bytes, 1, kAlignmentBytesMax));
   KVASIR_RETURN_IF_ERROR(CheckTensors(field + ".states", layout.states));
@@ -44,7 +44,7 @@ absl::Status CheckLayout(const std::string& field, const LayoutKey& layout) {
 }
 
 // The behaviour's own fields; its agreement with N is CheckRows's.
-absl::Status CheckBehaviour(const std::string& field, const PlanPool& pool, const PlanGroup& group) {
+absl::Status CheckBehaviour(const Field& field, const PlanPool& pool, const PlanGroup& group) {
   const BehaviourKey& behaviour = group.behaviour;
   KVASIR_RETURN_IF_ERROR(CheckName(field + ".backend", behaviour.backend));
   const bool recurrent = behaviour.mixer == Mixer::kRecurrent;
@@ -56,7 +56,7 @@ absl::Status CheckBehaviour(const std::string& field, const PlanPool& pool, cons
                     "the window of the pool's lifetime");
 }
 
-absl::Status CheckRows(const std::string& field, const Plan& plan, const BehaviourKey& behaviour) {
+absl::Status CheckRows(const Field& field, const Plan& plan, const BehaviourKey& behaviour) {
   if (behaviour.role == Role::kTarget) {
     KVASIR_RETURN_IF_ERROR(
         CheckEqual(field + ".causal", behaviour.causal ? 1 : 0, 1, "a target verifies causally"));
@@ -67,7 +67,7 @@ absl::Status CheckRows(const std::string& field, const Plan& plan, const Behavio
 }
 
 // `ring` is kept exactly under replay.
-absl::Status CheckRing(const std::string& field, const Plan& plan, const LayoutKey& layout) {
+absl::Status CheckRing(const Field& field, const Plan& plan, const LayoutKey& layout) {
   if (layout.kind != LayoutKind::kState) return absl::OkStatus();
   const auto tensors = static_cast<std::int64_t>(layout.ring.size());
   if (plan.rollback != StateRollback::kReplay)
@@ -77,17 +77,18 @@ absl::Status CheckRing(const std::string& field, const Plan& plan, const LayoutK
 
 struct Seen {
   std::set<LayerId> ids;
-  std::set<std::string> layer_names;
-  std::set<std::string> group_names;
+  std::set<std::string_view> layer_names;
+  std::set<std::string_view> group_names;
   std::int64_t draft_rows = 0;
   bool target = false;
   bool state = false;
 };
 
-absl::Status CheckLayers(const std::string& field, const Plan& plan, const PlanGroup& group, Seen& seen) {
+absl::Status CheckLayers(const Field& field, const Plan& plan, const PlanGroup& group, Seen& seen) {
   for (std::size_t i = 0; i < group.layers.size(); ++i) {
     const PlanLayer& layer = group.layers[i];
-    const std::string at = field + ".layers[" + LayerIdText(layer.id) + "]";
+    const std::string id = LayerIdText(layer.id);
+    const Field at = field + ".layers[" + id + "]";
     if (i > 0 && !(group.layers[i - 1].id < layer.id)) {
       return Broken(at, "out of order", "after " + LayerIdText(group.layers[i - 1].id));
     }
@@ -113,7 +114,7 @@ absl::Status CheckLayers(const std::string& field, const Plan& plan, const PlanG
 }
 
 absl::Status CheckGroup(const Plan& plan, const PlanPool& pool, const PlanGroup& group, Seen& seen) {
-  const std::string field = "groups[" + group.name + "]";
+  const Field field = Field("groups[") + group.name + "]";
   KVASIR_RETURN_IF_ERROR(CheckName("groups.name", group.name));
   if (!seen.group_names.insert(group.name).second) return Broken("groups.name", group.name, "unique");
   KVASIR_RETURN_IF_ERROR(
@@ -139,7 +140,7 @@ absl::Status Groups(const Plan& plan) {
   for (const PlanPool& pool : plan.pools) {
     for (const PlanGroup& group : pool.groups) {
       KVASIR_RETURN_IF_ERROR(
-          CheckEqual("groups[" + group.name + "].id", group.id.value(), next++, "dense, in order"));
+          CheckEqual(Field("groups[") + group.name + "].id", group.id.value(), next++, "dense, in order"));
       KVASIR_RETURN_IF_ERROR(CheckGroup(plan, pool, group, seen));
     }
   }

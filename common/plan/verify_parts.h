@@ -3,6 +3,8 @@
 #ifndef KVASIR_COMMON_PLAN_VERIFY_PARTS_H_
 #define KVASIR_COMMON_PLAN_VERIFY_PARTS_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -12,14 +14,38 @@
 
 namespace kvasir::verify {
 
+// The path of a field, for messages. Put together only when a check fails: a plan has thousands of checks,
+// and building their names would cost more than all of them. Refers to the strings it was made from.
+class Field {
+ public:
+  constexpr Field(const char* text) : Field(std::string_view(text)) {}  // NOLINT(google-explicit-constructor)
+  constexpr explicit Field(std::string_view text) { *this = *this + text; }
+  [[nodiscard]] constexpr Field operator+(std::string_view text) const {
+    Field out = *this;
+    if (out.count_ < out.parts_.size()) out.parts_[out.count_++] = text;
+    return out;
+  }
+  [[nodiscard]] constexpr Field operator+(const char* text) const { return *this + std::string_view(text); }
+  [[nodiscard]] Field operator+(const std::string& text) const { return *this + std::string_view(text); }
+  Field operator+(std::string&& temporary) const = delete;
+  [[nodiscard]] std::string Text() const {
+    std::string text;
+    for (const std::string_view part : parts_) text += part;
+    return text;
+  }
+
+ private:
+  std::array<std::string_view, 8> parts_ = {};
+  std::size_t count_ = 0;
+};
+
 // InvalidArgument "<field> is <value>, must be <rule>".
-[[nodiscard]] absl::Status Broken(const std::string& field, const std::string& value,
-                                  const std::string& rule);
-[[nodiscard]] absl::Status CheckEqual(const std::string& field, std::int64_t value, std::int64_t want,
+[[nodiscard]] absl::Status Broken(const Field& field, const std::string& value, const std::string& rule);
+[[nodiscard]] absl::Status CheckEqual(const Field& field, std::int64_t value, std::int64_t want,
                                       std::string_view reason);
-[[nodiscard]] absl::Status CheckRange(const std::string& field, std::int64_t value, std::int64_t min,
+[[nodiscard]] absl::Status CheckRange(const Field& field, std::int64_t value, std::int64_t min,
                                       std::int64_t max);
-[[nodiscard]] absl::Status CheckName(const std::string& field, const std::string& name);
+[[nodiscard]] absl::Status CheckName(const Field& field, const std::string& name);
 
 // Groups: ids, names, layers, keys, roles, block rows, rollback. After it, sizes of layouts are within
 // limits.

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kStrideUnit = 256;
 
-absl::Status CheckLifetime(const std::string& field, const Plan& plan, const PlanPool& pool) {
+absl::Status CheckLifetime(const Field& field, const Plan& plan, const PlanPool& pool) {
   const bool per_sequence = pool.lifetime.kind == LifetimeKind::kPerSequence;
   const bool bounded = pool.lifetime.kind == LifetimeKind::kBoundedWindow;
   if (bounded) {
@@ -44,7 +44,7 @@ absl::Status CheckLifetime(const std::string& field, const Plan& plan, const Pla
 }
 
 // The blocks tile each parent exactly, and each starts where every page's alignment allows.
-absl::Status CheckStride(const std::string& field, const Plan& plan, const PlanPool& pool) {
+absl::Status CheckStride(const Field& field, const Plan& plan, const PlanPool& pool) {
   KVASIR_RETURN_IF_ERROR(CheckRange(field + ".block_bytes", pool.block_bytes, 1, kArenaBytesMax));
   KVASIR_RETURN_IF_ERROR(
       CheckRange(field + ".stride_bytes", pool.stride_bytes, pool.block_bytes, kArenaBytesMax));
@@ -62,9 +62,9 @@ std::int64_t PageBytes(const Plan& plan, const PlanPool& pool, const LayoutKey& 
   return pool.block_tokens * RowBytes(layout);
 }
 
-absl::Status CheckPage(const std::string& field, const Plan& plan, const PlanPool& pool,
-                       const PlanLayer& layer) {
-  const std::string at = field + ".layers[" + LayerIdText(layer.id) + "]";
+absl::Status CheckPage(const Field& field, const Plan& plan, const PlanPool& pool, const PlanLayer& layer) {
+  const std::string id = LayerIdText(layer.id);
+  const Field at = field + ".layers[" + id + "]";
   const LayoutKey& layout = layer.layout;
   const bool state = layout.kind == LayoutKind::kState;
   KVASIR_RETURN_IF_ERROR(CheckEqual(at + ".layout.kind", state ? 1 : 0,
@@ -84,7 +84,7 @@ absl::Status CheckPage(const std::string& field, const Plan& plan, const PlanPoo
 }
 
 // Pages of one part do not overlap, no part is empty, and the largest ends where the block ends.
-absl::Status CheckDisjoint(const std::string& field, const PlanPool& pool) {
+absl::Status CheckDisjoint(const Field& field, const PlanPool& pool) {
   struct Span {
     std::int64_t part;
     std::int64_t begin;
@@ -109,8 +109,8 @@ absl::Status CheckDisjoint(const std::string& field, const PlanPool& pool) {
       continue;
     }
     if (spans[i].begin >= spans[i - 1].end) continue;
-    return Broken(absl::StrFormat("%s.layers[%s].offset_bytes", field, LayerIdText(spans[i].id)),
-                  std::to_string(spans[i].begin),
+    const std::string id = LayerIdText(spans[i].id);
+    return Broken(field + ".layers[" + id + "].offset_bytes", std::to_string(spans[i].begin),
                   absl::StrFormat("at least %d, where the page of %s ends", spans[i - 1].end,
                                   LayerIdText(spans[i - 1].id)));
   }
@@ -121,11 +121,11 @@ absl::Status CheckDisjoint(const std::string& field, const PlanPool& pool) {
 }  // namespace
 
 absl::Status Pools(const Plan& plan) {
-  std::set<std::string> names;
+  std::set<std::string_view> names;
   std::int32_t next = 0;
   for (const PlanPool& pool : plan.pools) {
     KVASIR_RETURN_IF_ERROR(CheckName("pools.name", pool.name));
-    const std::string field = "pools[" + pool.name + "]";
+    const Field field = Field("pools[") + pool.name + "]";
     KVASIR_RETURN_IF_ERROR(CheckEqual(field + ".id", pool.id.value(), next++, "dense, in order"));
     if (!names.insert(pool.name).second) return Broken("pools.name", pool.name, "unique");
     KVASIR_RETURN_IF_ERROR(

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "planner/core/canonical.h"
@@ -26,9 +27,9 @@ void CheckModels(const PlanRequest& request, Found& found);
 void CheckBackends(const PlanRequest& request, Found& found,
                    std::map<PoolKey, std::vector<std::int64_t>>& page_tokens);
 
-// VALUE_OUT_OF_RANGE unless min <= value <= max. `subjects` may be empty.
-void CheckRange(const std::string& field, std::int64_t value, std::int64_t min, std::int64_t max,
-                std::vector<std::string> subjects, Found& found);
+// VALUE_OUT_OF_RANGE unless min <= value <= max. `subject` may be empty.
+void CheckRange(std::string_view field, std::int64_t value, std::int64_t min, std::int64_t max,
+                std::string_view subject, Found& found);
 [[nodiscard]] PoolKey PoolKeyOf(const LayerSpec& layer);
 [[nodiscard]] bool HasLayers(const PlanRequest& request, Role role);
 [[nodiscard]] std::int64_t CountLayers(const PlanRequest& request, Role role);
