@@ -1,9 +1,9 @@
 #include "tests/testing/model_ranks.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <limits>
+#include <map>
+#include <tuple>
 #include <utility>
 #include <variant>
 
@@ -63,17 +63,37 @@ Plan HandMadePlan(const ModelRanksOptions& options) {
   return plan;
 }
 
-struct ModelRanks::Member {
-  RankPlace place;
-  std::unique_ptr<Backend> backend;
-  std::unique_ptr<DeviceMemory> arena;
-  std::unique_ptr<RankModel> model;
-  std::vector<std::int32_t> token_ids, anchors, next_ids, drafted;
+// The buffers of one shape.
+struct ModelRanks::Inputs {
+  std::vector<std::int32_t> token_ids, anchors;
   std::vector<std::int64_t> positions;
   struct Group {
     std::vector<std::int64_t> table, slots, bounds;
   };
   std::vector<Group> groups;
+  std::unique_ptr<Graph> graph;
+
+  Inputs(const PassShape& shape, std::size_t group_count, std::int64_t table_width) {
+    const std::size_t rows = static_cast<std::size_t>(shape.rows());
+    token_ids.resize(rows);
+    positions.resize(rows);
+    anchors.resize(static_cast<std::size_t>(shape.requests));
+    groups.resize(group_count);
+    for (Group& group : groups) {
+      group.table.resize(static_cast<std::size_t>(shape.requests * table_width));
+      group.slots.resize(rows);
+      group.bounds.resize(rows);
+    }
+  }
+};
+
+struct ModelRanks::Member {
+  RankPlace place;
+  std::unique_ptr<Backend> backend;
+  std::unique_ptr<DeviceMemory> arena;
+  std::unique_ptr<RankModel> model;
+  std::map<std::tuple<Pass, std::int64_t, std::int64_t>, Inputs> captured;
+  std::vector<std::int32_t> next_ids, drafted;
   std::vector<float> logits, taps;
   std::int32_t fault = 0;
 };
@@ -121,7 +141,6 @@ absl::Status ModelRanks::AddRank(const ModelRanksOptions& options, std::int64_t 
   model.rows_max = options.rows_max;
   model.arena = member->arena->data();
   KVASIR_ASSIGN_OR_RETURN(member->model, MakeRankModel(*member->backend, model));
-  member->groups.resize(plan_.pools[0].groups.size());
   const std::size_t rows = static_cast<std::size_t>(options.rows_max);
   member->logits.resize(rows * static_cast<std::size_t>(options.target.vocab));
   member->next_ids.resize(rows);
@@ -134,65 +153,77 @@ absl::Status ModelRanks::AddRank(const ModelRanksOptions& options, std::int64_t 
   return absl::OkStatus();
 }
 
-void ModelRanks::WriteMetadata(Member& m, const PassCall& call) const {
-  const std::int64_t block_tokens = options_.block_tokens;
-  const ContextShard shard{options_.topology.dcp, options_.topology.interleave, m.place.dcp_rank()};
-  std::size_t width = 1;
-  for (const PassRequest& request : call.requests) width = std::max(width, request.blocks.size() + 1);
-  m.token_ids.clear();
-  m.anchors.clear();
-  m.positions.clear();
-  for (Member::Group& group : m.groups) group = {};
-  for (const PassRequest& request : call.requests) {
-    m.anchors.push_back(request.tokens[0]);
-    const std::int64_t rows = static_cast<std::int64_t>(request.tokens.size());
-    for (Member::Group& group : m.groups) {
-      group.table.insert(group.table.end(), request.blocks.begin(), request.blocks.end());
-      group.table.resize(group.table.size() + width - request.blocks.size(), kAbsurdBlock);
+void ModelRanks::WriteMetadata(const RankPlace& place, const PassCall& call, Inputs& inputs) const {
+  const ContextShard shard{options_.topology.dcp, options_.topology.interleave, place.dcp_rank()};
+  for (Inputs::Group& group : inputs.groups) std::fill(group.table.begin(), group.table.end(), kAbsurdBlock);
+  std::size_t row = 0;
+  for (std::size_t b = 0; b < call.requests.size(); ++b) {
+    const PassRequest& request = call.requests[b];
+    inputs.anchors[b] = request.tokens[0];
+    for (Inputs::Group& group : inputs.groups) {
+      std::copy(request.blocks.begin(), request.blocks.end(),
+                group.table.begin() + static_cast<std::ptrdiff_t>(b) * options_.blocks);
     }
-    for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(request.tokens.size()); ++i, ++row) {
       const bool valid = i < request.valid;
       const std::int64_t position = request.position + i;
-      m.token_ids.push_back(valid ? request.tokens[static_cast<std::size_t>(i)] : 0);
-      m.positions.push_back(valid ? position : 0);
+      inputs.token_ids[row] = valid ? request.tokens[static_cast<std::size_t>(i)] : 0;
+      inputs.positions[row] = valid ? position : 0;
       std::int64_t slot = -1;
       if (valid && OwnerOf(shard, position) == shard.rank) {
         const std::int64_t local = LocalPosition(shard, position);
-        slot = request.blocks[static_cast<std::size_t>(local / block_tokens)] * block_tokens +
-               local % block_tokens;
+        const std::int64_t block = request.blocks[static_cast<std::size_t>(local / options_.block_tokens)];
+        slot = block * options_.block_tokens + local % options_.block_tokens;
       }
       std::int64_t bound = RowBound(request.position + request.valid, request.valid, i, call.causal);
       if (bound > 0) bound = std::max<std::int64_t>(0, bound + call.bound_shift);
-      for (Member::Group& group : m.groups) {
-        group.slots.push_back(slot);
-        group.bounds.push_back(LocalLength(shard, bound));
+      for (Inputs::Group& group : inputs.groups) {
+        group.slots[row] = slot;
+        group.bounds[row] = LocalLength(shard, bound);
       }
     }
   }
 }
 
-absl::Status ModelRanks::RunOn(Member& m, const PassCall& call) const {
-  WriteMetadata(m, call);
-  const PassShape shape{.pass = call.pass,
-                        .requests = static_cast<std::int64_t>(call.requests.size()),
-                        .query_rows = static_cast<std::int64_t>(call.requests[0].tokens.size())};
-  PassInputs in{.token_ids = m.token_ids.data(),
-                .positions = m.positions.data(),
-                .anchors = m.anchors.data(),
+LaunchList ModelRanks::BuildList(Member& m, const PassShape& shape, Inputs& inputs) const {
+  PassInputs in{.token_ids = inputs.token_ids.data(),
+                .positions = inputs.positions.data(),
+                .anchors = inputs.anchors.data(),
                 .groups = {}};
-  for (Member::Group& group : m.groups) {
+  for (Inputs::Group& group : inputs.groups) {
     in.groups.push_back({.block_table = group.table.data(),
-                         .table_width = static_cast<std::int64_t>(group.table.size()) / shape.requests,
+                         .table_width = options_.blocks,
                          .slots = group.slots.data(),
                          .bounds = group.bounds.data()});
   }
-  m.fault = 0;
   const PassOutputs out{.logits = m.logits.data(),
                         .next_ids = m.next_ids.data(),
                         .drafted = m.drafted.data(),
                         .taps = m.taps.empty() ? nullptr : m.taps.data(),
                         .fault = &m.fault};
-  return m.backend->Run(m.model->Build(shape, in, out));
+  return m.model->Build(shape, in, out);
+}
+
+absl::Status ModelRanks::RunOn(Member& m, const PassCall& call) const {
+  const PassShape shape{.pass = call.pass,
+                        .requests = static_cast<std::int64_t>(call.requests.size()),
+                        .query_rows = static_cast<std::int64_t>(call.requests[0].tokens.size())};
+  const std::size_t group_count = plan_.pools[0].groups.size();
+  m.fault = 0;
+  if (!options_.replay) {
+    Inputs inputs(shape, group_count, options_.blocks);
+    WriteMetadata(m.place, call, inputs);
+    return m.backend->Run(BuildList(m, shape, inputs));
+  }
+  const auto [at, is_new] = m.captured.try_emplace({shape.pass, shape.requests, shape.query_rows}, shape,
+                                                   group_count, options_.blocks);
+  if (is_new) {
+    LaunchList list = BuildList(m, shape, at->second);
+    KVASIR_ASSIGN_OR_RETURN(at->second.graph, m.backend->Capture(list));
+    for (Launch& launch : list) launch = AddOp{};
+  }
+  WriteMetadata(m.place, call, at->second);
+  return at->second.graph->Replay();
 }
 
 absl::StatusOr<PassResult> ModelRanks::Run(const PassCall& call) {

@@ -29,6 +29,8 @@ struct ModelRanksOptions {
   DType dtype = DType::kBf16;
   std::int64_t seed = 1;
   CpuKernels kernels = CpuKernels::kFast;
+  bool replay =
+      false;  // captures a graph per shape on first use, destroys its list, and replays it from then on
 };
 
 // One request of a pass: `tokens.size()` rows at position, position + 1, ...; the first `valid` are real, the
@@ -73,10 +75,13 @@ class ModelRanks {
 
  private:
   struct Member;
+  struct Inputs;
   ModelRanks() = default;
   absl::Status AddRank(const ModelRanksOptions& options, std::int64_t rank);
   absl::Status RunOn(Member& member, const PassCall& call) const;
-  void WriteMetadata(Member& member, const PassCall& call) const;
+  // Rewrites every entry in place, so that addresses stay what a graph has captured.
+  void WriteMetadata(const RankPlace& place, const PassCall& call, Inputs& inputs) const;
+  [[nodiscard]] LaunchList BuildList(Member& member, const PassShape& shape, Inputs& inputs) const;
 
   ModelRanksOptions options_;
   Plan plan_;

@@ -1,0 +1,167 @@
+// Attention and combine of every backend against attention in double, over one case table.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "tests/conformance/decode_rig.h"
+#include "tests/testing/matchers.h"
+
+namespace kvasir::testing {
+namespace {
+
+// What a backend may differ by. The first is FlashMLA's for dense decode, the floor for any backend with bf16
+// caches; the second is for backends that compute in float and must not hide a wrong bound in a long context.
+struct Tolerance {
+  double out_absolute, out_relative, cosine, lse_absolute, lse_relative;
+};
+constexpr Tolerance kFlashMla = {8e-4, 2.01 / 128, 5e-6, 1e-6, 8.01 / 65536};
+constexpr Tolerance kFloat = {2e-6, 1e-6, 1e-10, 2e-6, 1e-6};
+
+bool Near(double got, double want, double absolute, double relative) {
+  if (std::isinf(want) || std::isinf(got)) return got == want;
+  return std::abs(got - want) <= std::max(absolute, relative * std::abs(want));
+}
+
+// Empty when all values agree, else the first that does not.
+std::string Difference(const DecodeValues& got, const ExactValues& want, const Tolerance& tolerance) {
+  if (got.lse.size() != want.lse.size() || got.out.size() != want.out.size()) return "sizes differ";
+  for (std::size_t i = 0; i < want.lse.size(); ++i) {
+    const double lse = static_cast<double>(got.lse[i]);
+    if (!Near(lse, want.lse[i], tolerance.lse_absolute, tolerance.lse_relative)) {
+      return "lse[" + std::to_string(i) + "] = " + std::to_string(lse) + ", not " +
+             std::to_string(want.lse[i]);
+    }
+  }
+  double product = 0;
+  double squares = 0;
+  for (std::size_t i = 0; i < want.out.size(); ++i) {
+    const double out = static_cast<double>(got.out[i]);
+    if (!Near(out, want.out[i], tolerance.out_absolute, tolerance.out_relative)) {
+      return "out[" + std::to_string(i) + "] = " + std::to_string(out) + ", not " +
+             std::to_string(want.out[i]);
+    }
+    product += out * want.out[i];
+    squares += out * out + want.out[i] * want.out[i];
+  }
+  const double cosine = squares == 0 ? 0 : 1 - 2 * product / squares;
+  return cosine <= tolerance.cosine ? "" : "cosine difference " + std::to_string(cosine);
+}
+
+std::string Name(const DecodeCase& c) { return ::testing::PrintToString(c); }
+
+class DecodeConformanceTest : public ::testing::TestWithParam<BackendUnderTest> {};
+
+INSTANTIATE_TEST_SUITE_P(Backends, DecodeConformanceTest, ::testing::ValuesIn(BackendsUnderTest()),
+                         [](const auto& test) { return test.param.name; });
+
+TEST_P(DecodeConformanceTest, EveryCaseMatchesDoublePrecision) {
+  for (const DecodeCase& c : AllDecodeCases()) {
+    SCOPED_TRACE(Name(c));
+    const DecodeData data = MakeData(c, 1);
+    const auto got = RunDecode(GetParam(), data);
+    KVASIR_ASSERT_OK(got);
+    EXPECT_FALSE(got->fault);
+    const ExactValues exact = ExactDecode(data);
+    EXPECT_EQ(Difference(*got, exact, kFlashMla), "");
+    EXPECT_EQ(Difference(*got, exact, kFloat), "");
+    const auto again = RunDecode(GetParam(), data, {.page_seed = 2, .replay = true});
+    KVASIR_ASSERT_OK(again);
+    EXPECT_TRUE(got->out == again->out && got->lse == again->lse)
+        << "other pages, and a replay, gave other bits";
+  }
+}
+
+TEST_P(DecodeConformanceTest, PlantedFaultsAreSeen) {
+  for (const std::int64_t dcp : {1, 2, 4}) {
+    for (const std::int64_t length : {9, 63, 130, 4099}) {
+      const DecodeCase c{.batch = 1, .length = length, .query_rows = 4, .dcp = dcp, .block_tokens = 64};
+      SCOPED_TRACE(Name(c));
+      DecodeData data = MakeData(c, 3);
+      const ExactValues exact = ExactDecode(data);
+      for (const RunOptions& fault : {RunOptions{.flip_causal = true}, RunOptions{.bound_shift = -1}}) {
+        const auto got = RunDecode(GetParam(), data, fault);
+        KVASIR_ASSERT_OK(got);
+        EXPECT_NE(Difference(*got, exact, kFloat), "") << "shift " << fault.bound_shift;
+      }
+      // A bound one too long reads a slot that holds no token: NaN, so the combine faults.
+      const auto beyond = RunDecode(GetParam(), data, {.bound_shift = 1});
+      KVASIR_ASSERT_OK(beyond);
+      EXPECT_TRUE(beyond->fault);
+      data.c.causal = false;
+      const auto causal = RunDecode(GetParam(), data, {.flip_causal = true});
+      KVASIR_ASSERT_OK(causal);
+      EXPECT_NE(Difference(*causal, ExactDecode(data), kFloat), "");
+    }
+  }
+}
+
+TEST_P(DecodeConformanceTest, NanFaultsExactlyWhereItIsVisible) {
+  for (const std::int64_t dcp : {1, 2, 4, 8}) {
+    const DecodeCase c{.batch = 2, .length = 70, .query_rows = 1, .dcp = dcp};
+    SCOPED_TRACE(Name(c));
+    const DecodeData data = MakeData(c, 4);
+    for (const std::int64_t token : {0, 1, 33, 69}) {
+      const auto got = RunDecode(GetParam(), data, {.poison = token});
+      KVASIR_ASSERT_OK(got);
+      EXPECT_TRUE(got->fault) << "token " << token;
+    }
+    // The last token of a causal row that stops before it.
+    DecodeCase two = c;
+    two.query_rows = 2;
+    const DecodeData pair = MakeData(two, 4);
+    const auto clean = RunDecode(GetParam(), pair);
+    const auto got = RunDecode(GetParam(), pair, {.poison = 69});
+    KVASIR_ASSERT_OK(clean);
+    KVASIR_ASSERT_OK(got);
+    EXPECT_TRUE(got->fault);
+    const std::size_t row = static_cast<std::size_t>(two.heads * two.latent);
+    EXPECT_TRUE(
+        std::equal(got->out.begin(), got->out.begin() + static_cast<std::ptrdiff_t>(row), clean->out.begin()))
+        << "row 0 does not see token 69, and changed";
+  }
+}
+
+// Takes request `b` of `data` out, with its row `i` alone when `one_row`.
+DecodeData Extract(const DecodeData& data, std::int64_t b, std::int64_t i, bool one_row) {
+  DecodeData out = data;
+  const std::int64_t row_values = data.c.heads * data.width();
+  const std::int64_t first = (b * data.c.query_rows + i) * row_values;
+  const std::int64_t length = data.lengths[static_cast<std::size_t>(b)];
+  out.c.batch = 1;
+  out.c.query_rows = one_row ? 1 : data.c.query_rows;
+  const std::int64_t kept = one_row && data.c.causal ? length - data.c.query_rows + i + 1 : length;
+  out.c.length = kept;
+  out.lengths = {kept};
+  out.cache = {data.cache[static_cast<std::size_t>(b)]};
+  out.cache[0].resize(static_cast<std::size_t>(kept * data.width()));
+  out.q.assign(data.q.begin() + first, data.q.begin() + first + out.c.query_rows * row_values);
+  return out;
+}
+
+TEST_P(DecodeConformanceTest, ARowsBitsDependOnItsOwnSequenceAlone) {
+  for (const std::int64_t dcp : {1, 2, 4}) {
+    for (const bool causal : {true, false}) {
+      const DecodeCase c{.batch = 3, .length = 139, .query_rows = 4, .causal = causal, .dcp = dcp};
+      SCOPED_TRACE(Name(c));
+      const DecodeData data = MakeData(c, 5);
+      const auto batch = RunDecode(GetParam(), data);
+      KVASIR_ASSERT_OK(batch);
+      const std::size_t row_values = static_cast<std::size_t>(c.heads * c.latent);
+      for (std::int64_t b = 0; b < c.batch; ++b) {
+        for (std::int64_t i = 0; i < c.query_rows; ++i) {
+          const auto alone = RunDecode(GetParam(), Extract(data, b, i, true));
+          KVASIR_ASSERT_OK(alone);
+          const std::size_t row = static_cast<std::size_t>(b * c.query_rows + i);
+          EXPECT_TRUE(std::equal(alone->out.begin(), alone->out.end(),
+                                 batch->out.begin() + static_cast<std::ptrdiff_t>(row * row_values)))
+              << "request " << b << ", row " << i;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kvasir::testing
