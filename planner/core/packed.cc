@@ -102,6 +102,12 @@ std::int64_t PayloadBytes(const Packed& packed, const PackedPool& pool, std::siz
   return Saturated(Wide{pool.payload_bytes} * rows);
 }
 
+std::string BlockText(const BlockCandidate& block) {
+  if (block.block_tokens > 0)
+    return absl::StrFormat("block of %d tokens, %d bytes", block.block_tokens, block.block_bytes);
+  return absl::StrFormat("block of 1/%d of a state, %d bytes", block.parts, block.block_bytes);
+}
+
 std::string ToText(const Packed& packed) {
   std::string text;
   for (const PackedVariant& variant : packed.variants) {
@@ -111,10 +117,7 @@ std::string ToText(const Packed& packed) {
       text +=
           absl::StrFormat("  pool %s: %s, rows %d, unit %d, payload %d bytes\n", packed.grouped.pools[i].name,
                           LifetimeText(pool.lifetime), pool.block_rows, pool.unit_bytes, pool.payload_bytes);
-      for (const BlockCandidate& block : pool.blocks) {
-        text += absl::StrFormat("    block of %d tokens, 1/%d of a sequence's copy: %d bytes\n",
-                                block.block_tokens, block.parts, block.block_bytes);
-      }
+      for (const BlockCandidate& block : pool.blocks) text += "    " + BlockText(block) + "\n";
     }
   }
   return text;

@@ -61,6 +61,8 @@ struct Packed {
 [[nodiscard]] std::int64_t PayloadBytes(const Packed& packed, const PackedPool& pool, std::size_t place,
                                         std::int64_t tokens);
 
+// "block of 64 tokens, 2138112 bytes" or "block of 1/3 of a state, 22468608 bytes".
+[[nodiscard]] std::string BlockText(const BlockCandidate& block);
 [[nodiscard]] std::string ToText(const Packed& packed);
 // Internal: the order is wrong, a candidate is missing, or its bytes are not between its pages' sum and that
 // sum with every alignment lost.
