@@ -23,7 +23,8 @@ CLEAN = {
     'planner/core/b.cc': '// A double rand() in a comment, or "float" in text, is no fault.\n'
                          '#include "common/base/a.h"\nconst char* kName = "float";\n',
     'tests/planner/CMakeLists.txt': 'kvasir_test(NAME planner_core_test SRCS core/b_test.cc)\n',
-    'tests/planner/core/b_test.cc': 'void B() { ExpectGolden("plan/small.txt", ""); }\n',
+    'tests/planner/core/b_case.h': HEADER.format('TESTS_PLANNER_CORE_B_CASE', ''),
+    'tests/planner/core/b_test.cc': '#include "tests/planner/core/b_case.h"\nvoid B() { ExpectGolden("plan/small.txt", ""); }\n',
     'tests/golden/plan/small.txt': 'plan\n',
     'tools/build': '#!/usr/bin/env bash\nsource "$(dirname "$0")/shell/habit.sh"\n',
     'docs/adr/0001-layers.md': RECORD,
@@ -61,6 +62,7 @@ PLANTED = (
     ('guards', 'common/base/a.h', '#pragma once\n'),
     ('listed', 'common/base/CMakeLists.txt', 'kvasir_library(NAME common_base HDRS aa.h)\n'),
     ('listed', 'tests/planner/CMakeLists.txt', 'kvasir_test(NAME planner_core_test SRCS core/bb_test.cc)\n'),
+    ('listed', 'tests/planner/unused.h', HEADER.format('TESTS_PLANNER_UNUSED', '')),
     ('golden', 'tests/golden/plan/stale.txt', 'plan\n'),
     ('golden', 'tests/golden/other/stale.txt', 'plan\n'),
     ('whitespace', 'README.md', '# Kvasir  \n'),
