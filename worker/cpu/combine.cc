@@ -22,10 +22,13 @@ float WeightsOf(std::vector<float>& lse, std::int32_t* fault) {
     return largest;
   }
   float sum = 0;
-  for (const float value : lse) sum += std::exp(value - largest);
-  const float combined = largest + std::log(sum);
-  for (float& value : lse) value = std::exp(value - combined);
-  return combined;
+  for (float& value : lse) {
+    value = std::exp(value - largest);
+    sum += value;
+  }
+  // exp(lse_r - M) / sum is exp(lse_r - LSE) without the rounding of LSE, which grows with M.
+  for (float& value : lse) value /= sum;
+  return largest + std::log(sum);
 }
 
 // out = or += weight * part. Sets *fault if an element of `part` is not finite.
