@@ -87,11 +87,17 @@ absl::Status SchedulerImpl::CheckRequest(const SequenceRequest& request) const {
     return FieldError(reason::kValueOutOfRange, "max_tokens",
                       absl::StrFormat("max_tokens: %d, want at least 1", request.max_tokens));
   }
-  if (prompt > plan_.context_tokens || request.max_tokens > plan_.context_tokens - prompt) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "max_tokens: %d after a prompt of %d tokens, want prompt + max_tokens <= %d, the plan's "
-        "context",
-        request.max_tokens, prompt, plan_.context_tokens));
+  if (prompt >= plan_.context_tokens) {
+    return FieldError(reason::kValueOutOfRange, "prompt",
+                      absl::StrFormat("prompt: %d tokens, want fewer than %d, the plan's context", prompt,
+                                      plan_.context_tokens));
+  }
+  if (request.max_tokens > plan_.context_tokens - prompt) {
+    return FieldError(
+        reason::kValueOutOfRange, "max_tokens",
+        absl::StrFormat("max_tokens: %d after a prompt of %d tokens, want prompt + max_tokens <= "
+                        "%d, the plan's context",
+                        request.max_tokens, prompt, plan_.context_tokens));
   }
   for (std::size_t i = 0; i < request.prompt.size(); ++i) {
     KVASIR_RETURN_IF_ERROR(CheckToken("prompt", i, request.prompt[i]));
