@@ -1,0 +1,57 @@
+// The catalogue's demo pair must decode like models that have learned something: varied output, and drafts
+// that are sometimes right and sometimes wrong, whatever the prompt and the seed.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "common/models/catalogue.h"
+#include "tests/testing/greedy_loop.h"
+#include "tests/testing/matchers.h"
+#include "tests/worker/cpu/small_models.h"
+
+namespace kvasir::testing {
+namespace {
+
+TEST(DemoPairTest, OutputIsVariedAndDraftsArePartlyAccepted) {
+  ModelRanksOptions options;
+  const auto target = FindInCatalogue("demo-target");
+  const auto draft = FindInCatalogue("demo-dspark");
+  KVASIR_ASSERT_OK(target);
+  KVASIR_ASSERT_OK(draft);
+  options.target = *target;
+  options.draft = *draft;
+  options.blocks = 20;
+  std::int64_t drafted = 0;
+  std::int64_t accepted = 0;
+  for (const std::int64_t seed : {1, 2, 3}) {
+    options.seed = seed;
+    const auto ranks = ModelRanks::Create(options);
+    KVASIR_ASSERT_OK(ranks);
+    for (unsigned p = 0; p < 4; ++p) {
+      GreedyOptions greedy;
+      // Random tokens, printable text, one token repeated, a lone first token.
+      greedy.prompt = RandomTokens(p == 3 ? 1 : 8 * p + 4, p == 1 ? 128 : 512, p);
+      if (p == 2) greedy.prompt.assign(20, 65);
+      greedy.draft_tokens = 4;
+      greedy.mask_token = static_cast<std::int32_t>(draft->draft->mask_token);
+      greedy.blocks = ShuffledBlocks(8, 1 + p);
+      const auto speculative = RunGreedy(**ranks, greedy);
+      greedy.draft_tokens = 0;
+      const auto plain = RunGreedy(**ranks, greedy);
+      KVASIR_ASSERT_OK(speculative);
+      KVASIR_ASSERT_OK(plain);
+      EXPECT_EQ(speculative->tokens, plain->tokens) << "seed " << seed << ", prompt " << p;
+      const std::set<std::int32_t> distinct(plain->tokens.begin(), plain->tokens.end());
+      EXPECT_GE(distinct.size(), 16U) << "seed " << seed << ", prompt " << p;
+      EXPECT_GT(speculative->accepted, 0) << "seed " << seed << ", prompt " << p;
+      EXPECT_LT(speculative->accepted, speculative->drafted) << "seed " << seed << ", prompt " << p;
+      drafted += speculative->drafted;
+      accepted += speculative->accepted;
+    }
+  }
+  EXPECT_GE(10 * accepted, 3 * drafted);
+  EXPECT_LE(10 * accepted, 7 * drafted);
+}
+
+}  // namespace
+}  // namespace kvasir::testing

@@ -1,0 +1,110 @@
+// What MakeRankModel refuses, by name.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "common/base/typed_error.h"
+#include "tests/testing/matchers.h"
+#include "tests/testing/model_ranks.h"
+#include "tests/worker/cpu/small_models.h"
+
+namespace kvasir::testing {
+namespace {
+
+struct RefusalCase {
+  const char* name;
+  std::function<void(Plan&, ModelRanksOptions&)> change;
+  absl::StatusCode code;
+  const char* message;
+};
+void PrintTo(const RefusalCase& c, std::ostream* out) { *out << c.name; }
+
+PlanGroup& Draft(Plan& plan) { return plan.pools[0].groups[1]; }
+PlanGroup& Target(Plan& plan) { return plan.pools[0].groups[0]; }
+
+constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+const RefusalCase kCases[] = {
+    {"recurrent group", [](Plan& p, ModelRanksOptions&) { Draft(p).behaviour.mixer = Mixer::kRecurrent; },
+     kUnimplemented, "BACKEND_UNSUPPORTED_GROUP draft.mla: it holds recurrent layers"},
+    {"window", [](Plan& p, ModelRanksOptions&) { Target(p).behaviour.window = 128; }, kUnimplemented,
+     "BACKEND_UNSUPPORTED_GROUP target.mla: its window is 128 tokens"},
+    {"grouped-query cache",
+     [](Plan& p, ModelRanksOptions&) { Target(p).layers[1].layout.kind = LayoutKind::kKeyValue; },
+     kUnimplemented, "BACKEND_UNSUPPORTED_GROUP target.mla: layer layers.1 keeps key_value rows"},
+    {"fp8 cache", [](Plan& p, ModelRanksOptions&) { Draft(p).layers[0].layout.dtype = DType::kFp8E4M3; },
+     kUnimplemented, "keeps fp8_e4m3 elements"},
+    {"attention that is not MLA",
+     [](Plan&, ModelRanksOptions& o) { o.target.layers[0].mixer = AttentionShape{.heads = 8}; },
+     kUnimplemented, "BACKEND_UNSUPPORTED_GROUP target.mla: layer layers.0 of the model is not MLA"},
+    {"experts", [](Plan&, ModelRanksOptions& o) { o.target.layers[2].mlp = {.experts = 64}; }, kUnimplemented,
+     "BACKEND_UNSUPPORTED_GROUP target.mla: layer layers.2 mixes 64 experts"},
+    {"other row", [](Plan& p, ModelRanksOptions&) { Target(p).layers[0].layout.key_dim = 25; }, kInvalid,
+     "the plan's rows are 25 + 8 elements, the model's are 24 + 8"},
+    {"missing layer", [](Plan& p, ModelRanksOptions&) { Target(p).layers.pop_back(); }, kInvalid,
+     "no cache for target layer 2"},
+    {"layer planned twice", [](Plan& p, ModelRanksOptions&) { Target(p).layers[1].id.index = 0; }, kInvalid,
+     "the model has 3 layers, each planned once"},
+    {"layer beyond the model", [](Plan& p, ModelRanksOptions&) { Target(p).layers[1].id.index = 9; },
+     kInvalid, "the model has 3 layers, each planned once"},
+    {"heads", [](Plan& p, ModelRanksOptions&) { p.topology.tp = 3; }, kInvalid,
+     "3 tensor ranks do not divide the 8 heads"},
+    {"vocabulary", [](Plan&, ModelRanksOptions& o) { o.draft->vocab = 100; }, kInvalid,
+     "the draft has 100 tokens, the target 96"},
+    {"hidden size", [](Plan&, ModelRanksOptions& o) { o.draft->hidden = 64; }, kInvalid,
+     "hidden size 64 of the draft is not the target's 48"},
+    {"tapped hidden size", [](Plan&, ModelRanksOptions& o) { o.draft->draft->target_hidden = 50; }, kInvalid,
+     "reads hidden states of 50 elements, the target's have 48"},
+    {"tap", [](Plan&, ModelRanksOptions& o) { o.draft->draft->target_taps = {0, 3}; }, kInvalid,
+     "tap 3 is not one of the target's 3 layers"},
+    {"no taps", [](Plan&, ModelRanksOptions& o) { o.draft->draft->target_taps = {}; }, kInvalid,
+     "taps no target layer"},
+    {"not a draft", [](Plan&, ModelRanksOptions& o) { o.draft->draft.reset(); }, kInvalid, "is not a draft"},
+};
+
+RankModelOptions TargetOnly(const Plan& plan, const ModelRanksOptions& options) {
+  RankModelOptions model;
+  model.plan = &plan;
+  model.target = &options.target;
+  model.rows_max = 1;
+  return model;
+}
+
+class RefusalTest : public ::testing::TestWithParam<RefusalCase> {};
+INSTANTIATE_TEST_SUITE_P(Cases, RefusalTest, ::testing::ValuesIn(kCases));
+
+TEST_P(RefusalTest, NamesWhatIsWrong) {
+  ModelRanksOptions options = OptionsOf(PlainModels(), 1, 1, DType::kBf16);
+  Plan plan = HandMadePlan(options);
+  GetParam().change(plan, options);
+  const auto backend = MakeCpuBackend({});
+  RankModelOptions model;
+  model.plan = &plan;
+  model.place.topology = plan.topology;
+  model.target = &options.target;
+  model.draft = &*options.draft;
+  model.rows_max = 4;
+  EXPECT_THAT(MakeRankModel(*backend, model), StatusIs(GetParam().code, GetParam().message));
+}
+
+TEST(ModelRefusalTest, AnUnsupportedGroupHasItsReason) {
+  ModelRanksOptions options = OptionsOf(PlainModels(), 1, 1, DType::kBf16);
+  Plan plan = HandMadePlan(options);
+  Target(plan).behaviour.mixer = Mixer::kRecurrent;
+  const auto backend = MakeCpuBackend({});
+  const auto made = MakeRankModel(*backend, TargetOnly(plan, options));
+  EXPECT_EQ(ReasonOf(made.status()), "BACKEND_UNSUPPORTED_GROUP");
+  EXPECT_EQ(ErrorOf(made.status()).metadata.at("group"), "target.mla");
+}
+
+TEST(ModelRefusalTest, AModelThatDoesNotFitSaysWhatItNeeds) {
+  const ModelRanksOptions options = OptionsOf(PlainModels(), 1, 1, DType::kBf16);
+  const Plan plan = HandMadePlan(options);
+  const auto backend = MakeCpuBackend({.memory_limit = Bytes(1000)});
+  EXPECT_THAT(MakeRankModel(*backend, TargetOnly(plan, options)),
+              StatusIs(absl::StatusCode::kResourceExhausted, "bytes asked for"));
+}
+
+}  // namespace
+}  // namespace kvasir::testing
