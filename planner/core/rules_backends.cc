@@ -112,7 +112,7 @@ void CheckPages(const Topology& topology, const std::map<PoolKey, PoolPages>& po
     for (const auto& [name, facts] : pool.backends) {
       backends.push_back(name);
       if (!pages.empty()) pages += " and ";
-      pages += name + " {" + NumbersText(facts->page_tokens) + "}";
+      pages += name + " [" + NumbersText(facts->page_tokens) + "]";
     }
     if (common.empty()) {
       found.push_back(MakeRefusal(RuleId::kNoCommonPageSize, pool.layers, {{"pages", pages}}));

@@ -46,10 +46,8 @@ std::string ToText(const Sized& sized) {
       sized.choice.parent_bytes_max.value(), sized.choice.cost_512);
   for (std::size_t i = 0; i < sized.pools.size(); ++i) {
     const SizedPool& pool = sized.pools[i];
-    text +=
-        absl::StrFormat("pool %s: block of %d tokens, 1/%d of a copy, %d bytes, stride %d, %d in a parent\n",
-                        sized.packed.grouped.pools[i].name, pool.block.block_tokens, pool.block.parts,
-                        pool.block.block_bytes, pool.stride_bytes, pool.blocks_per_parent);
+    text += absl::StrFormat("pool %s: %s, stride %d, %d in a parent\n", sized.packed.grouped.pools[i].name,
+                            BlockText(pool.block), pool.stride_bytes, pool.blocks_per_parent);
   }
   for (const RollbackOption& option : sized.rollback_options) {
     text +=
