@@ -53,11 +53,13 @@ inline constexpr char kRanksDisagree[] = "RANKS_DISAGREE";        // metadata ra
 inline constexpr char kStepOutOfOrder[] = "STEP_OUT_OF_ORDER";
 inline constexpr char kBackendUnsupportedGroup[] = "BACKEND_UNSUPPORTED_GROUP";
 inline constexpr char kPreflightFailed[] = "PREFLIGHT_FAILED";  // rows or replays differ from the reference
+inline constexpr char kStoreLocked[] = "STORE_LOCKED";          // another planner has the state directory
 inline constexpr char kRankCapacity[] = "RANK_CAPACITY";        // the worker hosts fewer ranks than asked for
 
 // UNAVAILABLE: try again later.
 inline constexpr char kWorkerUnreachable[] = "WORKER_UNREACHABLE";  // metadata worker
 inline constexpr char kRankLost[] = "RANK_LOST";  // a peer is gone; the deployment cannot serve
+inline constexpr char kPlannerRestarted[] = "PLANNER_RESTARTED";  // an apply that had not reached its commit
 inline constexpr char kServerStopping[] = "SERVER_STOPPING";
 
 // DEADLINE_EXCEEDED, CANCELLED, DATA_LOSS, INTERNAL.

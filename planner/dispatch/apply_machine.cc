@@ -1,0 +1,366 @@
+// The frame of the machine: events in, phases, calls. The phases themselves: apply_prepare.cc,
+// apply_commit.cc, apply_retire.cc.
+#include "planner/dispatch/apply_machine.h"
+
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/base/check.h"
+#include "common/base/error_reasons.h"
+#include "common/base/typed_error.h"
+#include "planner/dispatch/apply_step.h"
+
+namespace kvasir {
+
+void ApplyStepper::On(const StartApplyEvent& event) {
+  KVASIR_CHECK(s_.phase == ApplyPhase::kIdle);
+  s_.spec = event.spec;
+  s_.preflight = event.preflight;
+  s_.request_id = event.request_id;
+  s_.drain_ms = event.spec.times.drain_ms;
+  // A preflight never touches what serves.
+  s_.release_first = event.mode == ApplyMode::kReplace && s_.record.serving.has_value() && !event.preflight;
+  if (s_.release_first) {
+    s_.fallback = s_.record.serving->spec;
+  }
+  MakeSlots();
+  Enter(ApplyPhase::kQuerying);
+}
+
+void ApplyStepper::On(const StartDeleteEvent& event) {
+  KVASIR_CHECK(s_.phase == ApplyPhase::kIdle);
+  s_.deleting = true;
+  s_.drain_ms = event.drain_ms;
+  if (s_.record.serving.has_value()) {
+    s_.spec = s_.record.serving->spec;
+  }
+  MakeSlots();
+  Enter(ApplyPhase::kQuerying);
+}
+
+void ApplyStepper::On(const RecoverEvent& /*event*/) {
+  KVASIR_CHECK(s_.phase == ApplyPhase::kIdle);
+  if (!s_.record.pending.has_value()) {
+    Finish();
+    return;
+  }
+  const PendingApply& pending = *s_.record.pending;
+  s_.spec = pending.spec;
+  s_.fallback = pending.fallback;
+  s_.restoring = pending.restoring;
+  s_.deleting = pending.deleting;
+  s_.request_id = pending.request_id;
+  s_.epoch = pending.epoch;
+  s_.drain_ms = pending.spec.times.drain_ms;
+  if (pending.restoring && !pending.fallback.has_value()) {
+    s_.fallback = pending.spec;  // a restart is not the old plan's fault: try it once more
+  }
+  MakeSlots();
+  const absl::Status restarted =
+      MakeError({.code = absl::StatusCode::kUnavailable,
+                 .reason = reason::kPlannerRestarted,
+                 .message = absl::StrFormat("the planner restarted while epoch %d was %s; apply again",
+                                            pending.epoch.value(), PendingPhaseName(pending.phase))});
+  switch (pending.phase) {
+    case PendingPhase::kCommitting:
+      s_.roll_forward = true;
+      s_.commit_sent = true;
+      Enter(ApplyPhase::kQuerying);
+      return;
+    case PendingPhase::kRetiring:
+      s_.failure = s_.deleting ? absl::OkStatus() : restarted;
+      Enter(ApplyPhase::kRetiring);
+      return;
+    case PendingPhase::kReleasing:
+      s_.failure = restarted;
+      AfterFailure();
+      return;
+    case PendingPhase::kPreparing:
+    case PendingPhase::kAborting:
+      s_.failure = restarted;
+      Persist(PendingPhase::kAborting, ApplyPhase::kAborting);
+      return;
+  }
+}
+
+void ApplyStepper::On(const PersistedEvent& event) {
+  const ApplyPhase next = std::exchange(s_.next_phase, ApplyPhase::kIdle);
+  if (event.status.ok()) {
+    ++s_.record.version;
+    Enter(next);
+    return;
+  }
+  if (s_.failure.ok()) {
+    s_.failure = event.status;
+  }
+  const bool superseded = event.status.code() == absl::StatusCode::kAborted;
+  const bool nothing_to_undo = next == ApplyPhase::kReleasing || next == ApplyPhase::kPreparing ||
+                               (next == ApplyPhase::kRetiring && s_.deleting);
+  if (superseded || nothing_to_undo || next == ApplyPhase::kFinished) {
+    Finish();
+  } else if (next == ApplyPhase::kCommitting) {
+    Enter(ApplyPhase::kAborting);
+  } else {
+    Enter(next);  // freeing memory does not depend on remembering it
+  }
+}
+
+void ApplyStepper::On(const ReplyEvent& event) {
+  if (event.worker >= s_.workers.size() || s_.workers[event.worker].call != event.call || event.call == 0) {
+    return;  // of a call that was given up
+  }
+  WorkerSlot& slot = s_.workers[event.worker];
+  slot.call = 0;
+  const CallKind kind = slot.call_kind;
+  if (event.status.ok()) {
+    slot.seen.max_epoch = std::max(slot.seen.max_epoch, event.seen.max_epoch);
+    slot.seen.holds_memory = event.seen.holds_memory;
+  }
+  switch (s_.phase) {
+    case ApplyPhase::kQuerying:
+      return OnQueried(slot, event);
+    case ApplyPhase::kReleasing:
+      return OnReleasing(slot, event);
+    case ApplyPhase::kPreparing:
+    case ApplyPhase::kRenewing:
+      return OnPrepared(slot, event);
+    case ApplyPhase::kCommitting:
+      return OnCommitting(slot, kind, event);
+    case ApplyPhase::kCleaning:
+      return OnCleaning(slot, event);
+    case ApplyPhase::kAborting:
+      return OnAborting(slot, event);
+    case ApplyPhase::kRetiring:
+      return OnRetiring(slot, event);
+    case ApplyPhase::kIdle:
+    case ApplyPhase::kFinished:
+      return;
+  }
+}
+
+void ApplyStepper::On(const ApplyTickEvent& /*event*/) {
+  const bool waiting = s_.phase == ApplyPhase::kPreparing || s_.phase == ApplyPhase::kRenewing ||
+                       s_.phase == ApplyPhase::kCommitting;
+  if (!waiting) {
+    return;
+  }
+  // A worker that waits for the others must not lose its preparation meanwhile.
+  for (WorkerSlot& slot : s_.workers) {
+    const bool committed = s_.phase == ApplyPhase::kCommitting && slot.done;
+    if (slot.member && slot.prepared && slot.call == 0 && !committed && now_ms_ >= slot.renew_at_ms) {
+      Call(slot, CallKind::kPrepare);
+    }
+  }
+}
+
+void ApplyStepper::MakeSlots() {
+  s_.workers.clear();
+  for (const WorkerTarget& target : s_.spec.workers) {
+    WorkerSlot slot;
+    slot.target = target;
+    slot.member = true;
+    s_.workers.push_back(std::move(slot));
+  }
+  if (!s_.record.serving.has_value() || s_.preflight) {
+    return;
+  }
+  for (const WorkerTarget& target : s_.record.serving->spec.workers) {
+    const auto same = std::find_if(s_.workers.begin(), s_.workers.end(), [&](const WorkerSlot& slot) {
+      return slot.target.address == target.address;
+    });
+    if (same != s_.workers.end()) {
+      same->old = true;
+      continue;
+    }
+    WorkerSlot slot;
+    slot.target = target;
+    slot.old = true;
+    s_.workers.push_back(std::move(slot));
+  }
+}
+
+void ApplyStepper::Enter(ApplyPhase phase) {
+  s_.phase = phase;
+  for (WorkerSlot& slot : s_.workers) {
+    slot.call = 0;
+    slot.tries = 0;
+    slot.done = false;
+    // What was given up last is part of the answer.
+    slot.unreachable = slot.unreachable && phase == ApplyPhase::kFinished;
+  }
+  if (phase != ApplyPhase::kFinished) {
+    Report(ReportKind::kPhase);
+  }
+  switch (phase) {
+    case ApplyPhase::kQuerying:
+      return StartQuery();
+    case ApplyPhase::kReleasing:
+      return StartReleasing();
+    case ApplyPhase::kPreparing:
+      return StartPreparing();
+    case ApplyPhase::kRenewing:
+      return StartRenewing();
+    case ApplyPhase::kCommitting:
+      return StartCommitting();
+    case ApplyPhase::kCleaning:
+      return StartCleaning();
+    case ApplyPhase::kAborting:
+      return StartAborting();
+    case ApplyPhase::kRetiring:
+      return StartRetiring();
+    case ApplyPhase::kFinished:
+      return Finish();
+    case ApplyPhase::kIdle:
+      return;
+  }
+}
+
+void ApplyStepper::Persist(PendingPhase phase, ApplyPhase next) {
+  s_.record.pending = PendingApply{.epoch = s_.epoch,
+                                   .phase = phase,
+                                   .spec = s_.spec,
+                                   .fallback = s_.fallback,
+                                   .restoring = s_.restoring,
+                                   .deleting = s_.deleting,
+                                   .request_id = s_.request_id};
+  s_.next_phase = next;
+  actions_.push_back(PersistAction{s_.record});
+}
+
+void ApplyStepper::Call(WorkerSlot& slot, CallKind kind, std::int64_t delay_ms) {
+  slot.call = ++s_.calls;
+  slot.call_kind = kind;
+  slot.sent_ms = now_ms_;  // not later than it is sent, so that a lease is never thought longer than it is
+  actions_.push_back(CallAction{.worker = IndexOf(slot),
+                                .call = slot.call,
+                                .kind = kind,
+                                .epoch = s_.epoch,
+                                .delay_ms = delay_ms,
+                                .timeout_ms = TimeoutOf(kind)});
+}
+
+std::int64_t ApplyStepper::TimeoutOf(CallKind kind) const {
+  switch (kind) {
+    case CallKind::kPrepare:
+      // Later, a preparation is repeated to renew its lease, which is quick, or because it was lost.
+      return s_.phase == ApplyPhase::kPreparing ? std::max<std::int64_t>(s_.deadline_ms - now_ms_, 1)
+                                                : s_.spec.times.prepare_ms;
+    case CallKind::kCommit:
+      return s_.spec.times.commit_ms;
+    case CallKind::kQuery:
+    case CallKind::kAbort:
+    case CallKind::kRelease:
+      return kControlMs;
+  }
+  return kControlMs;
+}
+
+bool ApplyStepper::Retry(WorkerSlot& slot, CallKind kind) {
+  if (!MayTryAgain(slot)) {
+    return false;
+  }
+  Call(slot, kind, kRetryDelayMs);
+  return true;
+}
+
+bool ApplyStepper::MayTryAgain(WorkerSlot& slot) const {
+  const bool patient = s_.commit_sent && s_.phase != ApplyPhase::kRetiring;
+  return ++slot.tries < (patient ? kTriesCommittedMax : kTriesMax);
+}
+
+bool ApplyStepper::AllDone() const {
+  return std::all_of(s_.workers.begin(), s_.workers.end(), [](const WorkerSlot& slot) { return slot.done; });
+}
+
+void ApplyStepper::Report(ReportKind kind, std::size_t worker) {
+  actions_.push_back(ReportAction{kind, worker});
+}
+
+std::size_t ApplyStepper::IndexOf(const WorkerSlot& slot) const {
+  return static_cast<std::size_t>(&slot - s_.workers.data());
+}
+
+std::string_view ApplyPhaseName(ApplyPhase phase) {
+  switch (phase) {
+    case ApplyPhase::kIdle:
+      return "idle";
+    case ApplyPhase::kQuerying:
+      return "querying";
+    case ApplyPhase::kReleasing:
+      return "releasing";
+    case ApplyPhase::kPreparing:
+      return "preparing";
+    case ApplyPhase::kRenewing:
+      return "renewing";
+    case ApplyPhase::kCommitting:
+      return "committing";
+    case ApplyPhase::kCleaning:
+      return "cleaning";
+    case ApplyPhase::kAborting:
+      return "aborting";
+    case ApplyPhase::kRetiring:
+      return "retiring";
+    case ApplyPhase::kFinished:
+      return "finished";
+  }
+  return "invalid";
+}
+
+ApplyState MakeApplyState(const DeploymentRecord& record) {
+  ApplyState state;
+  state.record = record;
+  return state;
+}
+
+ApplyStep StepApply(ApplyState state, const ApplyEvent& event, std::int64_t now_ms) {
+  ApplyStepper stepper(std::move(state), now_ms);
+  std::visit([&stepper](const auto& e) { stepper.On(e); }, event);
+  return std::move(stepper).Take();
+}
+
+bool IsOutcomeUnknown(const absl::Status& status) {
+  const std::string reason = ReasonOf(status);
+  return reason == reason::kWorkerUnreachable || status.code() == absl::StatusCode::kDeadlineExceeded ||
+         (status.code() == absl::StatusCode::kUnavailable &&
+          reason == absl::StatusCodeToString(status.code()));
+}
+
+absl::Status CompareFacts(const std::vector<WorkerSlot>& workers) {
+  // By fact, then value: who has it. The value that most workers have is taken for the right one; of equals,
+  // the one that rank 0's side has.
+  std::map<std::string, std::map<std::string, std::vector<const WorkerSlot*>>> values;
+  for (const WorkerSlot& slot : workers) {
+    for (const auto& [name, value] : slot.seen.facts) {
+      if (slot.member) {
+        values[name][value].push_back(&slot);
+      }
+    }
+  }
+  for (const auto& [name, owners] : values) {
+    if (owners.size() < 2) {
+      continue;
+    }
+    const auto usual = std::max_element(owners.begin(), owners.end(), [](const auto& a, const auto& b) {
+      if (a.second.size() != b.second.size()) return a.second.size() < b.second.size();
+      return a.second.front()->target.ranks.front() > b.second.front()->target.ranks.front();
+    });
+    const auto odd = owners.begin() == usual ? std::next(usual) : owners.begin();
+    const WorkerTarget& target = odd->second.front()->target;
+    return MakeError(
+        {.code = absl::StatusCode::kFailedPrecondition,
+         .reason = reason::kRanksDisagree,
+         .message = absl::StrFormat("rank %d (%s) has %s = %s where others have %s; make them equal",
+                                    target.ranks.front(), target.address, name, odd->first, usual->first),
+         .field = "workers",
+         .metadata = {{"rank", std::to_string(target.ranks.front())},
+                      {"worker", target.address},
+                      {"fact", name},
+                      {"value", odd->first},
+                      {"others", usual->first}}});
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace kvasir
