@@ -103,9 +103,10 @@ std::string FlagsHelp(std::span<const Flag> flags) {
 }
 
 std::string Nearest(std::string_view word, std::span<const std::string> candidates) {
+  word = word.substr(0, 64);
   std::pair<std::size_t, std::string> best{word.size() / 2 + 1, ""};
   for (const std::string& candidate : candidates) {
-    best = std::min(best, std::pair{EditDistance(word.substr(0, 64), candidate), candidate});
+    best = std::min(best, std::pair{EditDistance(word, candidate), candidate});
   }
   return best.second;
 }

@@ -10,6 +10,7 @@
 #include "planner/cli/plan_json.h"
 #include "planner/cli/plan_question.h"
 #include "planner/cli/plan_store.h"
+#include "planner/cli/remedy_search.h"
 #include "planner/cli/show_plan.h"
 #include "planner/cli/show_refusals.h"
 #include "planner/rulesets/make_plan.h"
@@ -59,7 +60,11 @@ void Show(const Console& console, const PlanQuestion& question, const PlanOutcom
           const std::string& form) {
   const auto* planned = std::get_if<Planned>(&outcome);
   if (form == "json") {
-    console.out << OutcomeJson(RequestOf(question), outcome, FindAlternatives(question, outcome));
+    Extras extras{FindAlternatives(question, outcome), {}};
+    if (const auto* refused = std::get_if<Refusals>(&outcome)) {
+      extras.accepted_instead = FindRemedies(question, refused->refusals);
+    }
+    console.out << OutcomeJson(RequestOf(question), outcome, extras);
   } else if (planned != nullptr && form == "text") {
     console.out << planned->text;
   } else if (planned != nullptr) {
@@ -96,7 +101,8 @@ int RunPlan(const Console& console, Args args) {
       console.err << "== " << stage << "\n" << text << "\n";
     };
   }
-  const PlanOutcome outcome = MakePlan(RequestOf(*question), trace);
+  PlanOutcome outcome = MakePlan(RequestOf(*question), trace);
+  if (auto* misfit = std::get_if<DoesNotFit>(&outcome)) AddFitRemedies(*question, *misfit);
   if (const auto* planned = std::get_if<Planned>(&outcome); planned != nullptr && !line->Has("no-save")) {
     // The plan is the answer; that it could not be kept is worth a warning only.
     const absl::Status saved = Save(console, *question, *planned);

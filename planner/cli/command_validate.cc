@@ -1,12 +1,14 @@
 // kvasir validate: the rules alone.
 #include <ostream>
 #include <variant>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "planner/cli/command_line.h"
 #include "planner/cli/commands.h"
 #include "planner/cli/plan_json.h"
 #include "planner/cli/plan_question.h"
+#include "planner/cli/remedy_search.h"
 #include "planner/cli/show_refusals.h"
 #include "planner/core/canonical.h"
 #include "planner/core/validated.h"
@@ -27,7 +29,8 @@ int RunValidate(const Console& console, Args args) {
   const std::variant<Validated, Refusals> answer = Validate(Canonicalize(RequestOf(*question)));
   const auto* refused = std::get_if<Refusals>(&answer);
   if (form == "json") {
-    console.out << ValidationJson(refused == nullptr ? std::vector<Refusal>() : refused->refusals);
+    const std::vector<Refusal> refusals = refused == nullptr ? std::vector<Refusal>() : refused->refusals;
+    console.out << ValidationJson(refusals, {{}, FindRemedies(*question, refusals)});
   } else if (refused != nullptr) {
     ShowRefusals(console, *question, *refused);
   } else {

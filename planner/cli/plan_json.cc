@@ -92,7 +92,7 @@ Json RefusalsJson(const std::vector<Refusal>& refusals) {
 
 struct OutcomeWriter {
   const PlanRequest& request;
-  const std::vector<Alternative>& alternatives;
+  const Extras& extras;
   Json& json;
 
   void operator()(const Planned& planned) const {
@@ -119,7 +119,7 @@ struct OutcomeWriter {
     json["longest_context_tokens"] = planned.report.longest_context_tokens;
     json["longest_is_model_limit"] = planned.report.longest_is_model_limit;
     json["alternatives"] = Json::array();
-    for (const Alternative& other : alternatives) {
+    for (const Alternative& other : extras.alternatives) {
       json["alternatives"].push_back({{"label", other.label}, {"capacity", CapacityJson(other.capacity)}});
     }
     json["attribution"] = Json::array();
@@ -157,6 +157,7 @@ struct OutcomeWriter {
     Asked("refused");
     json["warnings"] = Json::array();
     json["refusals"] = RefusalsJson(outcome.refusals);
+    json["accepted_instead"] = extras.accepted_instead;
   }
 
   // What an answer without a plan still knows of the question.
@@ -170,18 +171,20 @@ struct OutcomeWriter {
 
 }  // namespace
 
-std::string OutcomeJson(const PlanRequest& request, const PlanOutcome& outcome,
-                        const std::vector<Alternative>& alternatives) {
+std::string OutcomeJson(const PlanRequest& request, const PlanOutcome& outcome, const Extras& extras) {
   Json json;
   json["schema"] = "kvasir.plan/1";
-  std::visit(OutcomeWriter{request, alternatives, json}, outcome);
+  std::visit(OutcomeWriter{request, extras, json}, outcome);
   return Dump(json);
 }
 
-std::string ValidationJson(const std::vector<Refusal>& refusals) {
-  return Dump({{"schema", "kvasir.validate/1"},
-               {"verdict", refusals.empty() ? "valid" : "refused"},
-               {"refusals", RefusalsJson(refusals)}});
+std::string ValidationJson(const std::vector<Refusal>& refusals, const Extras& extras) {
+  Json json;
+  json["schema"] = "kvasir.validate/1";
+  json["verdict"] = refusals.empty() ? "valid" : "refused";
+  json["refusals"] = RefusalsJson(refusals);
+  json["accepted_instead"] = extras.accepted_instead;
+  return Dump(json);
 }
 
 std::string ExplainJson(const std::string& plan_id, const std::vector<ExplainLine>& lines) {

@@ -12,12 +12,18 @@
 
 namespace kvasir::cli {
 
+// What the command line found out beside the answer itself.
+struct Extras {
+  std::vector<Alternative> alternatives;      // of a plan that fits
+  std::vector<std::string> accepted_instead;  // of a refusal: flags that the rules accept
+};
+
 // One JSON object with a newline. Schema kvasir.plan/1.
 [[nodiscard]] std::string OutcomeJson(const PlanRequest& request, const PlanOutcome& outcome,
-                                      const std::vector<Alternative>& alternatives);
+                                      const Extras& extras);
 
 // Schema kvasir.validate/1: the verdict is "valid" or "refused".
-[[nodiscard]] std::string ValidationJson(const std::vector<Refusal>& refusals);
+[[nodiscard]] std::string ValidationJson(const std::vector<Refusal>& refusals, const Extras& extras);
 
 // Schema kvasir.explain/1.
 [[nodiscard]] std::string ExplainJson(const std::string& plan_id, const std::vector<ExplainLine>& lines);

@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string_view>
 #include <utility>
 #include <variant>
 
+#include "common/base/limits.h"
 #include "planner/core/canonical.h"
+#include "planner/core/capacity.h"
 #include "planner/core/validated.h"
 #include "planner/request/backends.h"
+#include "planner/rulesets/make_plan.h"
 
 namespace kvasir::cli {
 namespace {
@@ -71,7 +75,7 @@ void Try(const PlanQuestion& question, const std::vector<const Change*>& changes
 
 std::vector<std::string> FindRemedies(const PlanQuestion& question, const std::vector<Refusal>& refusals) {
   std::vector<std::string> found;
-  if (!std::all_of(refusals.begin(), refusals.end(), IsAboutBackends)) return found;
+  if (refusals.empty() || !std::all_of(refusals.begin(), refusals.end(), IsAboutBackends)) return found;
   const std::vector<Change> backends = BackendChanges(question.draft.has_value());
   const std::vector<Change> others = OtherChanges(question.options);
   for (const Change& change : backends) Try(question, {&change}, found);
@@ -81,6 +85,33 @@ std::vector<std::string> FindRemedies(const PlanQuestion& question, const std::v
     for (const Change& other : others) Try(question, {&backend, &other}, found);
   }
   return found;
+}
+
+void AddFitRemedies(const PlanQuestion& question, DoesNotFit& outcome) {
+  std::vector<FitRemedy> found;
+  const auto try_options = [&](const PlanOptions& options, const std::string& field,
+                               const std::string& value) {
+    PlanQuestion changed = question;
+    changed.options = options;
+    const PlanOutcome answer = MakePlan(RequestOf(changed));
+    const auto* planned = std::get_if<Planned>(&answer);
+    if (planned == nullptr) return;
+    const std::int64_t requests = CapacityAt(planned->plan, planned->plan.context_tokens).requests;
+    found.push_back(
+        {.field = field, .value = value, .text = "set " + field + " to " + value, .requests = requests});
+  };
+  for (std::int64_t dcp = question.options.dcp + 1;
+       dcp >= 2 && dcp <= std::min(question.options.tp, kRanksMax); ++dcp) {
+    if (question.options.tp % dcp != 0) continue;
+    PlanOptions options = question.options;
+    options.dcp = dcp;
+    try_options(options, "topology.dcp", std::to_string(dcp));
+  }
+  PlanOptions options = question.options;
+  options.cache_dtype = "fp8_e4m3";
+  if (question.options.cache_dtype != options.cache_dtype)
+    try_options(options, "cache_dtype", options.cache_dtype);
+  outcome.remedies.insert(outcome.remedies.begin(), found.begin(), found.end());
 }
 
 }  // namespace kvasir::cli

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "planner/cli/plan_question.h"
+#include "planner/core/outcome.h"
 #include "planner/core/refusal.h"
 
 namespace kvasir::cli {
@@ -15,6 +16,10 @@ namespace kvasir::cli {
 // backend and no other context parallelism helps, or where the refusals are not about them.
 [[nodiscard]] std::vector<std::string> FindRemedies(const PlanQuestion& question,
                                                     const std::vector<Refusal>& refusals);
+
+// Adds to a question that does not fit what only its options can change: more context parallelism, fp8
+// caches. Each was planned again and fits; best first, before the planner's own remedies.
+void AddFitRemedies(const PlanQuestion& question, DoesNotFit& outcome);
 
 }  // namespace kvasir::cli
 

@@ -1,6 +1,8 @@
 #include "planner/cli/show_refusals.h"
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -46,6 +48,17 @@ std::string Wrapped(std::string_view text, std::string_view indent) {
   return out + line + "\n";
 }
 
+std::string Requests(std::int64_t count) {
+  return absl::StrFormat("%s request%s", Thousands(count), count == 1 ? "" : "s");
+}
+
+// A number of bytes, for people.
+std::string SizeRemark(const FitRemedy& remedy) {
+  const std::optional<std::int64_t> bytes = ParseInt(remedy.value);
+  const bool is_size = remedy.field.find("kv_memory") != std::string::npos && bytes.has_value();
+  return is_size ? " (" + BytesText(*bytes) + ")" : "";
+}
+
 std::string WaysOut(std::string_view head, const std::vector<std::string>& ways) {
   TextTable table("ll", 2);
   for (std::size_t i = 0; i < ways.size(); ++i) table.Row({std::string(i == 0 ? head : ""), ways[i]});
@@ -70,28 +83,22 @@ void ShowRefusals(const Console& console, const PlanQuestion& question, const Re
 }
 
 void ShowDoesNotFit(const Console& console, const DoesNotFit& outcome) {
-  const std::string requests =
-      outcome.min_requests == 1 ? "" : absl::StrFormat("%d requests of ", outcome.min_requests);
   console.out << Inked(console, Ink::kBad, "does not fit")
-              << absl::StrFormat("   short by %s per rank at %s%s tokens\n\n",
-                                 BytesText(outcome.shortfall.value()), requests,
+              << absl::StrFormat("   short by %s per rank for %s of %s tokens\n\n",
+                                 BytesText(outcome.shortfall.value()), Requests(outcome.min_requests),
                                  Thousands(outcome.context_tokens));
-  TextTable facts("ll");
-  facts.Row(
-      {"Bound by", absl::StrFormat("%s: %s of %s needed, %s given", outcome.bound_by,
-                                   BytesText(outcome.bound_by_bytes.value()),
-                                   BytesText(outcome.needed.value()), BytesText(outcome.given.value()))});
-  facts.Row(
-      {"Longest that fits", outcome.longest_context_tokens == 0
-                                ? "none"
-                                : absl::StrFormat("%s tokens", Thousands(outcome.longest_context_tokens))});
-  bool first = true;
+  TextTable table("lll");
+  console.out << absl::StrFormat("  Bound by            %s pool: %s of the %s needed; %s given\n",
+                                 outcome.bound_by, BytesText(outcome.bound_by_bytes.value()),
+                                 BytesText(outcome.needed.value()), BytesText(outcome.given.value()));
+  console.out << absl::StrFormat(
+      "  Longest that fits   %s\n",
+      outcome.longest_context_tokens == 0 ? "none" : Thousands(outcome.longest_context_tokens) + " tokens");
   for (const FitRemedy& remedy : outcome.remedies) {
-    facts.Row(
-        {first ? "Try" : "", absl::StrFormat("%s %s   %s", FlagOf(remedy.field), remedy.value, remedy.text)});
-    first = false;
+    table.Row({&remedy == outcome.remedies.data() ? "Try" : "", FlagOf(remedy.field) + " " + remedy.value,
+               "fits, " + Requests(remedy.requests) + SizeRemark(remedy)});
   }
-  console.out << facts.Text(2);
+  if (!outcome.remedies.empty()) console.out << table.Text(2);
 }
 
 }  // namespace kvasir::cli

@@ -1,0 +1,286 @@
+#include "planner/cli/run_cli.h"
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/sha256.h"
+#include "planner/cli/commands.h"
+#include "tests/testing/golden.h"
+#include "tests/testing/matchers.h"
+#include "tests/testing/shared_data.h"
+
+namespace kvasir::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct Answer {
+  int code = 0;
+  std::string out;
+  std::string err;
+};
+
+// Runs the command line in-process with a state folder of its own.
+class RunCliTest : public ::testing::Test {
+ protected:
+  RunCliTest() : root_(fs::path(::testing::TempDir()) / ("kvasir_cli_" + TestName())) {
+    fs::remove_all(root_);
+    variables_["XDG_STATE_HOME"] = root_.string();
+  }
+  ~RunCliTest() override { fs::remove_all(root_); }
+
+  Answer Run(const std::vector<std::string>& args, bool colour = false) {
+    std::ostringstream out;
+    std::ostringstream err;
+    const auto variable = [this](std::string_view name) -> std::optional<std::string> {
+      const auto it = variables_.find(std::string(name));
+      if (it == variables_.end()) return std::nullopt;
+      return it->second;
+    };
+    const auto remote = [this](const std::vector<std::string>& words) {
+      remote_words_ = words;
+      return kExitServiceFailure;
+    };
+    const int code = RunCli(args, Console{out, err, colour, variable, remote});
+    return {code, out.str(), err.str()};
+  }
+
+  static std::string TestName() { return ::testing::UnitTest::GetInstance()->current_test_info()->name(); }
+
+  fs::path root_;
+  std::map<std::string, std::string> variables_;
+  std::vector<std::string> remote_words_;
+};
+
+const std::vector<std::string> kKimi = {"--target", "kimi-k3", "--draft", "kimi-k3-dspark",
+                                        "--tp",     "8",       "--dcp",   "8"};
+const std::vector<std::string> kDemo = {"--target", "demo-target", "--draft", "demo-dspark",
+                                        "--tp",     "2",           "--dcp",   "2"};
+
+std::vector<std::string> Words(std::string command, const std::vector<std::string>& common,
+                               const std::vector<std::string>& more) {
+  std::vector<std::string> out = {std::move(command)};
+  out.insert(out.end(), common.begin(), common.end());
+  out.insert(out.end(), more.begin(), more.end());
+  return out;
+}
+
+TEST_F(RunCliTest, PlanThatFits) {
+  const Answer answer = Run(Words("plan", kKimi, {"--kv-memory", "46.8GiB", "--context", "128k"}));
+  EXPECT_EQ(answer.code, kExitOk);
+  EXPECT_EQ(answer.err, "");
+  testing::ExpectGolden("cli/plan_fits.txt", answer.out);
+}
+
+TEST_F(RunCliTest, PlanAsJson) {
+  const Answer answer = Run(Words("plan", kDemo, {"--kv-memory", "8MiB", "--output", "json"}));
+  EXPECT_EQ(answer.code, kExitOk);
+  testing::ExpectGolden("cli/plan_fits.json", answer.out);
+}
+
+TEST_F(RunCliTest, PlanThatDoesNotFit) {
+  const std::vector<std::string> args =
+      Words("plan", kDemo, {"--kv-memory", "400KiB", "--kv-cache-dtype", "f32"});
+  const Answer answer = Run(args);
+  EXPECT_EQ(answer.code, kExitDoesNotFit);
+  testing::ExpectGolden("cli/plan_does_not_fit.txt", answer.out);
+  std::vector<std::string> json = args;
+  json.insert(json.end(), {"--output", "json"});
+  const Answer machine = Run(json);
+  EXPECT_EQ(machine.code, kExitDoesNotFit);
+  testing::ExpectGolden("cli/plan_does_not_fit.json", machine.out);
+  EXPECT_FALSE(fs::exists(root_ / "kvasir" / "plans"));
+}
+
+TEST_F(RunCliTest, Refused) {
+  const Answer answer = Run(Words("validate", kKimi, {"--draft-backend", "flashmla"}));
+  EXPECT_EQ(answer.code, kExitRefused);
+  testing::ExpectGolden("cli/validate_refused.txt", answer.out);
+  const Answer machine =
+      Run(Words("plan", kKimi, {"--draft-backend", "flashmla", "--kv-memory", "40GiB", "--output", "json"}));
+  EXPECT_EQ(machine.code, kExitRefused);
+  testing::ExpectGolden("cli/plan_refused.json", machine.out);
+}
+
+TEST_F(RunCliTest, AllRefusalsAreShownTogether) {
+  const Answer answer = Run({"validate", "--target", "demo-target", "--draft", "kimi-k3-dspark", "--tp", "3",
+                             "--dcp", "2", "--kv-cache-dtype", "int4", "--max-requests", "-1"});
+  EXPECT_EQ(answer.code, kExitRefused);
+  testing::ExpectGolden("cli/validate_many.txt", answer.out);
+}
+
+TEST_F(RunCliTest, Valid) {
+  const Answer answer = Run(Words("validate", kKimi, {}));
+  EXPECT_EQ(answer.code, kExitOk);
+  EXPECT_EQ(answer.out, "valid   98 layers, no rule is broken\n");
+  const Answer machine = Run(Words("validate", kKimi, {"--output=json"}));
+  EXPECT_EQ(machine.code, kExitOk);
+  EXPECT_EQ(nlohmann::json::parse(machine.out, nullptr, false)["verdict"], "valid");
+}
+
+TEST_F(RunCliTest, PlanIsStoredAndExplained) {
+  const Answer text = Run(Words("plan", kDemo, {"--kv-memory", "8MiB", "--output", "text"}));
+  ASSERT_EQ(text.code, kExitOk);
+  const std::string id = Sha256Hex(text.out);
+  const fs::path stored = root_ / "kvasir" / "plans" / (id + ".txt");
+  EXPECT_EQ(testing::ReadFile(stored.string()), text.out);
+  int models = 0;
+  for (const auto& entry : fs::directory_iterator(root_ / "kvasir" / "models")) {
+    const auto model = testing::ReadFile(entry.path().string());
+    EXPECT_EQ(Sha256Hex(model.value_or("")), entry.path().stem().string());
+    ++models;
+  }
+  EXPECT_EQ(models, 2);
+  const Answer by_prefix = Run({"explain", id.substr(0, 12)});
+  EXPECT_EQ(by_prefix.code, kExitOk);
+  testing::ExpectGolden("cli/explain.txt", by_prefix.out);
+  EXPECT_EQ(Run({"explain", stored.string()}).out, by_prefix.out);
+  EXPECT_EQ(Run({"explain", id, "--output", "text"}).out, text.out);
+  const Answer topic = Run({"explain", id, "--topic", "graph", "--output", "json"});
+  EXPECT_EQ(topic.code, kExitOk);
+  const auto json = nlohmann::json::parse(topic.out, nullptr, false);
+  ASSERT_FALSE(json.is_discarded());
+  EXPECT_EQ(json["plan_id"], id);
+  ASSERT_FALSE(json["lines"].empty());
+  for (const auto& line : json["lines"]) EXPECT_EQ(line["topic"], "graph");
+}
+
+TEST_F(RunCliTest, ExplainRefusesWhatItCannotTrust) {
+  const Answer text = Run(Words("plan", kDemo, {"--kv-memory", "8MiB", "--output", "text"}));
+  const std::string id = Sha256Hex(text.out);
+  const fs::path folder = root_ / "kvasir" / "plans";
+  EXPECT_THAT(Run({"explain", id.substr(0, 3)}).err, HasSubstr("4 to 64 digits"));
+  EXPECT_THAT(Run({"explain", "../../etc/passwd.txt"}).err, HasSubstr("no file"));
+  EXPECT_THAT(Run({"explain", "ffffffffffff"}).err, HasSubstr("no stored plan"));
+  fs::copy_file(folder / (id + ".txt"), folder / (id.substr(0, 8) + std::string(56, '0') + ".txt"));
+  EXPECT_THAT(Run({"explain", id.substr(0, 8)}).err, HasSubstr("2 stored plans begin with"));
+  EXPECT_THAT(Run({"explain", id.substr(0, 8) + "0000"}).err, HasSubstr("was changed"));
+  std::ofstream(folder / (id + ".txt"), std::ios::app) << "more\n";
+  const Answer changed = Run({"explain", id});
+  EXPECT_EQ(changed.code, kExitBadUsage);
+  EXPECT_EQ(changed.out, "");
+}
+
+TEST_F(RunCliTest, NoSaveAndNoHome) {
+  const std::vector<std::string> args = Words("plan", kDemo, {"--kv-memory", "8MiB"});
+  std::vector<std::string> no_save = args;
+  no_save.push_back("--no-save");
+  EXPECT_EQ(Run(no_save).code, kExitOk);
+  EXPECT_FALSE(fs::exists(root_));
+  variables_.clear();
+  const Answer homeless = Run(args);
+  EXPECT_EQ(homeless.code, kExitOk);  // the plan is the answer; storing it is a service
+  EXPECT_THAT(homeless.err, HasSubstr("not stored"));
+}
+
+TEST_F(RunCliTest, BadUsage) {
+  struct Case {
+    std::vector<std::string> args;
+    std::string part;
+  };
+  for (const Case& c : {
+           Case{{}, "Usage: kvasir COMMAND"},
+           Case{{"plna"}, "did you mean plan?"},
+           Case{{"plan"}, "--target is missing"},
+           Case{{"plan", "--target", "demo-target"}, "--kv-memory is missing"},
+           Case{{"plan", "--targt", "x"}, "did you mean --target?"},
+           Case{{"plan", "--target", "kimi-k4", "--kv-memory", "1GiB"}, "nearest: kimi-k2"},
+           Case{{"plan", "--target", "/etc/hostname", "--kv-memory", "1GiB"}, "--target:"},
+           Case{{"plan", "--target", "demo-target", "--kv-memory", "1XB"}, "unknown unit"},
+           Case{{"plan", "--target", "demo-target", "--kv-memory", "1GiB", "--context", "0"},
+                "context \"0\""},
+           Case{{"plan", "--target", "demo-target", "--kv-memory", "1GiB", "--tp", "two"},
+                "expected an integer"},
+           Case{{"plan", "--target", "demo-target", "--kv-memory", "1GiB", "--output", "xml"},
+                "--output xml"},
+           Case{{"validate", "--target", "demo-target", "--output", "text"}, "table or json"},
+           Case{{"validate", "--target", "demo-target", "--trace"}, "unknown flag --trace"},
+           Case{{"explain"}, "missing"},
+           Case{{"explain", "abcd", "--topic", "weather"}, "--topic weather"},
+           Case{{"models"}, "missing"},
+           Case{{"models", "show"}, "list"},
+           Case{{"models", "inspect", "nothing"}, "catalogue"},
+           Case{{"version", "now"}, "unexpected word"},
+       }) {
+    const Answer answer = Run(c.args);
+    EXPECT_EQ(answer.code, kExitBadUsage) << c.part;
+    EXPECT_EQ(answer.out, "") << c.part;
+    EXPECT_THAT(answer.err, HasSubstr(c.part));
+  }
+}
+
+TEST_F(RunCliTest, HelpNamesEveryCommandAndFlag) {
+  const Answer help = Run({"--help"});
+  EXPECT_EQ(help.code, kExitOk);
+  for (const Command& command : Commands()) {
+    EXPECT_THAT(help.out, HasSubstr(std::string(command.name)));
+    if (command.run == nullptr) continue;
+    const Answer own = Run({std::string(command.name), "--help"});
+    EXPECT_EQ(own.code, kExitOk);
+    EXPECT_THAT(own.out, HasSubstr("Usage: kvasir " + std::string(command.name)));
+  }
+  EXPECT_THAT(Run({"plan", "--help"}).out, HasSubstr("--kv-memory SIZE"));
+}
+
+TEST_F(RunCliTest, RemoteCommandsArePassedOnUnread) {
+  for (const char* name : {"apply", "preflight", "decode", "status", "delete"}) {
+    const std::vector<std::string> words = {name, "--anything", "x"};
+    EXPECT_EQ(Run(words).code, kExitServiceFailure);
+    EXPECT_EQ(remote_words_, words);
+  }
+  remote_words_.clear();
+  Run({"plan", "--server=localhost:1"});
+  EXPECT_EQ(remote_words_, (std::vector<std::string>{"plan", "--server=localhost:1"}));
+}
+
+TEST_F(RunCliTest, ColourOnlyWhereAsked) {
+  const std::vector<std::string> args = Words("validate", kDemo, {});
+  EXPECT_THAT(Run(args, /*colour=*/true).out, HasSubstr("\x1b["));
+  EXPECT_THAT(Run(args).out, Not(HasSubstr("\x1b[")));
+}
+
+TEST_F(RunCliTest, TraceShowsEveryStage) {
+  const Answer answer = Run(Words("plan", kDemo, {"--kv-memory", "8MiB", "--trace"}));
+  for (const char* stage : {"canonical", "validated", "grouped", "packed", "sized", "graphed", "plan"}) {
+    EXPECT_THAT(answer.err, HasSubstr(std::string("== ") + stage + "\n"));
+  }
+}
+
+TEST_F(RunCliTest, Models) {
+  const Answer list = Run({"models", "list"});
+  EXPECT_EQ(list.code, kExitOk);
+  testing::ExpectGolden("cli/models_list.txt", list.out);
+  const Answer inspect = Run({"models", "inspect", "kimi-k3-dspark"});
+  EXPECT_EQ(inspect.code, kExitOk);
+  testing::ExpectGolden("cli/models_inspect.txt", inspect.out);
+  // The canonical text is itself a model that can be named.
+  const Answer text = Run({"models", "inspect", "demo-target", "--output", "text"});
+  fs::create_directories(root_);
+  const fs::path file = root_ / "model.txt";
+  std::ofstream(file) << text.out;
+  EXPECT_EQ(Run({"models", "inspect", file.string(), "--output", "text"}).out, text.out);
+  const auto json =
+      nlohmann::json::parse(Run({"models", "inspect", "kimi-k3", "--output", "json"}).out, nullptr, false);
+  ASSERT_FALSE(json.is_discarded());
+  EXPECT_EQ(json["layers"].size(), 93U);
+}
+
+TEST_F(RunCliTest, Version) {
+  const Answer answer = Run({"version"});
+  EXPECT_EQ(answer.code, kExitOk);
+  EXPECT_THAT(answer.out, HasSubstr("native"));
+  EXPECT_EQ(Run({"--version"}).out, answer.out);
+}
+
+}  // namespace
+}  // namespace kvasir::cli
