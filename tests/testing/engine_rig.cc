@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -40,7 +41,35 @@ absl::StatusOr<std::unique_ptr<EngineRig>> EngineRig::Create(const EngineRigOpti
     KVASIR_RETURN_IF_ERROR(rig->AddRank(options, rank));
   }
   KVASIR_ASSIGN_OR_RETURN(rig->scheduler_, Scheduler::Create(rig->plan_, kPlanId, Epoch(1), kSmallVocab));
+  if (options.shuffle_seed != 0) rig->ShuffleParents(options.shuffle_seed);
   return rig;
+}
+
+// Fisher and Yates; the null parent keeps its name.
+void EngineRig::ShuffleParents(std::int64_t seed) {
+  std::uint64_t state = static_cast<std::uint64_t>(seed);
+  parent_names_.resize(static_cast<std::size_t>(plan_.parents));
+  std::iota(parent_names_.begin(), parent_names_.end(), 0);
+  for (std::size_t i = parent_names_.size() - 1; i > 1; --i) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    std::swap(parent_names_[i], parent_names_[1 + (state >> 33U) % i]);
+  }
+}
+
+void EngineRig::RenameBlocks(StepPlan& step) const {
+  if (parent_names_.empty()) return;
+  const auto name = [this](std::int64_t parent) { return parent_names_[static_cast<std::size_t>(parent)]; };
+  for (ParentId& parent : step.zero_parents) parent = ParentId(name(parent.value()));
+  std::sort(step.zero_parents.begin(), step.zero_parents.end());
+  for (StepSequence& sequence : step.sequences) {
+    for (std::size_t pool = 0; pool < plan_.pools.size(); ++pool) {
+      const std::int64_t per_parent = plan_.pools[pool].blocks_per_parent;
+      for (BlockId& block : sequence.blocks[pool]) {
+        const std::int64_t place = per_parent - 1 - block.value() % per_parent;
+        block = BlockId(name(block.value() / per_parent) * per_parent + place);
+      }
+    }
+  }
 }
 
 absl::Status EngineRig::AddRank(const EngineRigOptions& options, std::int64_t rank) {
@@ -91,8 +120,9 @@ std::vector<absl::StatusOr<StepOutcome>> EngineRig::ExecuteOnAll(const StepPlan&
 }
 
 absl::StatusOr<std::optional<std::vector<SequenceProgress>>> EngineRig::Step() {
-  const std::optional<StepPlan> step = scheduler_->NextStep();
+  std::optional<StepPlan> step = scheduler_->NextStep();
   if (!step.has_value()) return std::optional<std::vector<SequenceProgress>>();
+  RenameBlocks(*step);
   last_step_ = *step;
   ++steps_;
   const std::vector<absl::StatusOr<StepOutcome>> answers = ExecuteOnAll(*step);

@@ -29,6 +29,8 @@ struct EngineRigOptions {
   bool use_graphs = true;
   std::int64_t weight_seed = 1;
   CpuKernels kernels = CpuKernels::kFast;
+  // Not 0: engines see every block id renamed by a permutation of parents and of the blocks inside them.
+  std::int64_t shuffle_seed = 0;
   // Called on every rank, so it must give the same answer each time.
   std::function<void(const StepPlan&, std::span<std::int32_t>)> draft_override = {};
   // Called on every rank's thread.
@@ -59,7 +61,7 @@ class EngineRig {
   [[nodiscard]] std::int64_t drafted() const { return drafted_; }
   [[nodiscard]] std::int64_t accepted() const { return accepted_; }
   [[nodiscard]] std::int64_t steps() const { return steps_; }
-  // The step that Step executed last.
+  // The step that Step executed last, as the engines saw it.
   [[nodiscard]] const StepPlan& last_step() const { return last_step_; }
 
   // Fills every slot of a sequence's live pages of `role`'s layers on one rank with NaN.
@@ -74,8 +76,11 @@ class EngineRig {
   EngineRig() = default;
   [[nodiscard]] Member& At(std::int64_t rank) { return members_[static_cast<std::size_t>(rank)]; }
   absl::Status AddRank(const EngineRigOptions& options, std::int64_t rank);
+  void ShuffleParents(std::int64_t seed);
+  void RenameBlocks(StepPlan& step) const;
 
   Plan plan_;
+  std::vector<std::int64_t> parent_names_;  // by parent; empty without a shuffle
   std::unique_ptr<ThreadGroup> tensor_;
   std::vector<std::unique_ptr<ThreadGroup>> context_;
   std::vector<Member> members_;
