@@ -35,7 +35,7 @@ class Field {
   }
 
  private:
-  std::array<std::string_view, 8> parts_ = {};
+  std::array<std::string_view, 12> parts_ = {};
   std::size_t count_ = 0;
 };
 
