@@ -47,6 +47,12 @@ std::int64_t NeededArena(const Packed& packed, const PackedVariant& variant, Siz
   return LargestThat(high / 2, high - 1, too_small) + 1;
 }
 
+// Each allowed rollback may be the one that helps.
+bool AnyFits(const Packed& packed, const std::vector<std::size_t>& variants, const SizeQuestion& question) {
+  return std::any_of(variants.begin(), variants.end(),
+                     [&](std::size_t place) { return Fits(packed, packed.variants[place], question); });
+}
+
 // The pool that asks for the most bytes when the request just fits.
 void NameBound(const Packed& packed, const PackedVariant& variant, SizeQuestion question, DoesNotFit& out) {
   question.arena_bytes = out.needed.value();
@@ -79,10 +85,10 @@ void OfferRollback(const Packed& packed, const std::vector<std::size_t>& variant
   }
 }
 
-void OfferFewer(const Packed& packed, const PackedVariant& variant, const SizeQuestion& question,
+void OfferFewer(const Packed& packed, const std::vector<std::size_t>& variants, const SizeQuestion& question,
                 DoesNotFit& out) {
   const std::int64_t requests = LargestThat(1, question.min_requests - 1, [&](std::int64_t n) {
-    return Fits(packed, variant, {question.arena_bytes, question.context_tokens, n});
+    return AnyFits(packed, variants, {question.arena_bytes, question.context_tokens, n});
   });
   if (requests >= 1) {
     out.remedies.push_back({.field = "min_requests",
@@ -127,10 +133,10 @@ DoesNotFit ExplainMisfit(const Packed& packed, const std::vector<std::size_t>& v
   out.shortfall = out.needed - out.given;
   NameBound(packed, variant, question, out);
   out.longest_context_tokens = LargestThat(1, question.context_tokens - 1, [&](std::int64_t context) {
-    return Fits(packed, variant, {question.arena_bytes, context, question.min_requests});
+    return AnyFits(packed, variants, {question.arena_bytes, context, question.min_requests});
   });
   OfferRollback(packed, variants, question, out);
-  OfferFewer(packed, variant, question, out);
+  OfferFewer(packed, variants, question, out);
   return out;
 }
 
