@@ -18,7 +18,8 @@ constexpr std::array kFlags = {
     Flag{"drain-timeout", "TIME", "how long running sequences may go on (30s)"},
 };
 
-void Show(const Console& console, const Session& session, const planner::v1::DeleteDeploymentResponse& response) {
+void Show(const Console& console, const Session& session,
+          const planner::v1::DeleteDeploymentResponse& response) {
   if (session.output == "json") {
     nlohmann::ordered_json json;
     json["schema"] = "kvasir.delete/1";
@@ -29,10 +30,11 @@ void Show(const Console& console, const Session& session, const planner::v1::Del
     console.out << json.dump(2) << "\n";
     return;
   }
-  console.out << absl::StrFormat("deleted   deployment %s, everything retired under epoch %d\n", session.deployment,
-                                 response.epoch());
+  console.out << absl::StrFormat("deleted   deployment %s, everything retired under epoch %d\n",
+                                 session.deployment, response.epoch());
   for (const auto& worker : response.unreachable_workers()) {
-    console.out << absl::StrFormat("  not reached: %s; it fences itself when it next sees a higher epoch\n", worker);
+    console.out << absl::StrFormat("  not reached: %s; it fences itself when it next sees a higher epoch\n",
+                                   worker);
   }
 }
 

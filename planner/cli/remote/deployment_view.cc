@@ -47,14 +47,17 @@ std::string DeploymentStateName(planner::v1::DeploymentState state) {
 
 void ShowDeployment(const Console& console, const planner::v1::Deployment& deployment) {
   const bool active = deployment.state() == planner::v1::DEPLOYMENT_STATE_ACTIVE;
-  console.out << absl::StrFormat("%s   deployment %s\n\n",
-                                 Inked(console, active ? Ink::kGood : Ink::kBold,
-                                       DeploymentStateName(deployment.state())),
-                                 deployment.name());
+  console.out << absl::StrFormat(
+      "%s   deployment %s\n\n",
+      Inked(console, active ? Ink::kGood : Ink::kBold, DeploymentStateName(deployment.state())),
+      deployment.name());
   TextTable table("ll");
-  const auto row = [&table](std::string name, std::string value) { table.Row({std::move(name), std::move(value)}); };
+  const auto row = [&table](std::string name, std::string value) {
+    table.Row({std::move(name), std::move(value)});
+  };
   if (!deployment.plan_id().empty()) {
-    row("serves", absl::StrFormat("plan %s, epoch %d", deployment.plan_id().substr(0, 12), deployment.epoch()));
+    row("serves",
+        absl::StrFormat("plan %s, epoch %d", deployment.plan_id().substr(0, 12), deployment.epoch()));
   } else {
     row("serves", "nothing");
   }

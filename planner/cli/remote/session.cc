@@ -39,7 +39,8 @@ std::vector<Flag> WithSessionFlags(std::span<const Flag> own) {
 
 absl::StatusOr<Session> OpenSession(const Console& console, const CommandLine& line) {
   Session session;
-  session.server = line.ValueOr("server", console.variable("KVASIR_SERVER").value_or(std::string(kServerDefault)));
+  session.server =
+      line.ValueOr("server", console.variable("KVASIR_SERVER").value_or(std::string(kServerDefault)));
   session.deployment = line.ValueOr("deployment", "default");
   session.output = line.ValueOr("output", "table");
   KVASIR_RETURN_IF_ERROR(CheckOutput(session.output, /*has_text=*/false));
@@ -61,9 +62,10 @@ int ServiceFailure(const Console& console, std::string_view command, const absl:
 }
 
 absl::StatusOr<std::chrono::milliseconds> ParseDuration(std::string_view text) {
-  constexpr std::array kUnits = {
-      std::pair{std::string_view("ms"), std::int64_t{1}}, std::pair{std::string_view("s"), std::int64_t{1000}},
-      std::pair{std::string_view("m"), std::int64_t{60'000}}, std::pair{std::string_view("h"), kHourMs}};
+  constexpr std::array kUnits = {std::pair{std::string_view("ms"), std::int64_t{1}},
+                                 std::pair{std::string_view("s"), std::int64_t{1000}},
+                                 std::pair{std::string_view("m"), std::int64_t{60'000}},
+                                 std::pair{std::string_view("h"), kHourMs}};
   for (const auto& [unit, factor] : kUnits) {
     if (!text.ends_with(unit)) continue;
     const std::optional<std::int64_t> number = ParseInt(text.substr(0, text.size() - unit.size()));

@@ -31,7 +31,8 @@ struct Session {
   std::shared_ptr<grpc::Channel> channel;
 };
 
-// --server, else KVASIR_SERVER, else kServerDefault. InvalidArgument: an address, a duration or a form that is none.
+// --server, else KVASIR_SERVER, else kServerDefault. InvalidArgument: an address, a duration or a form that
+// is none.
 [[nodiscard]] absl::StatusOr<Session> OpenSession(const Console& console, const CommandLine& line);
 
 // "<command> failed   REASON", the message and the values that travelled with it, on the error stream. Gives
@@ -42,7 +43,8 @@ int ServiceFailure(const Console& console, std::string_view command, const absl:
 [[nodiscard]] absl::StatusOr<std::chrono::milliseconds> ParseDuration(std::string_view text);
 
 // The flag's duration, or the fallback where it is not given.
-[[nodiscard]] absl::StatusOr<std::chrono::milliseconds> DurationOr(const CommandLine& line, std::string_view flag,
+[[nodiscard]] absl::StatusOr<std::chrono::milliseconds> DurationOr(const CommandLine& line,
+                                                                   std::string_view flag,
                                                                    std::chrono::milliseconds fallback);
 
 // "1.9 s".

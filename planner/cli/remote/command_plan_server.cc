@@ -1,0 +1,197 @@
+// kvasir plan --server: the same question, answered by a planner service; the answer is checked and shown as
+// if it had been planned here.
+#include <algorithm>
+#include <array>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "common/base/status_macros.h"
+#include "common/models/model_text.h"
+#include "common/plan/plan_text.h"
+#include "common/plan/verify.h"
+#include "common/rpc/channel.h"
+#include "kvasir/planner/v1/planner_service.grpc.pb.h"
+#include "planner/cli/plan_json.h"
+#include "planner/cli/plan_question.h"
+#include "planner/cli/plan_store.h"
+#include "planner/cli/remote/remote_commands.h"
+#include "planner/cli/remote/session.h"
+#include "planner/cli/show_plan.h"
+#include "planner/cli/show_refusals.h"
+#include "planner/core/capacity.h"
+
+namespace kvasir::cli {
+namespace {
+
+std::vector<Flag> FlagsOfPlan() {
+  std::vector<Flag> flags(PlanFlags().begin(), PlanFlags().end());
+  for (const Flag& flag : WithSessionFlags({})) {
+    const bool own =
+        std::any_of(flags.begin(), flags.end(), [&flag](const Flag& f) { return f.name == flag.name; });
+    if (!own) flags.push_back(flag);
+  }
+  flags.push_back({"no-save", "", "do not store the plan"});
+  return flags;
+}
+
+absl::StatusOr<planner::v1::CreatePlanRequest> MakeRequest(const PlanQuestion& question) {
+  const PlanOptions& o = question.options;
+  if (o.kv_memory_bytes.size() != 1) {
+    return absl::InvalidArgumentError("--kv-memory: a planner service takes one size for all ranks");
+  }
+  planner::v1::CreatePlanRequest request;
+  request.mutable_target()->set_model_text(ModelToText(question.target));
+  if (question.draft.has_value()) request.mutable_draft()->set_model_text(ModelToText(*question.draft));
+  plan::v1::PlanOptions& options = *request.mutable_options();
+  options.mutable_topology()->set_tp(static_cast<std::int32_t>(o.tp));
+  options.mutable_topology()->set_dcp(static_cast<std::int32_t>(o.dcp));
+  options.mutable_topology()->set_interleave_tokens(static_cast<std::int32_t>(o.interleave));
+  options.set_kv_memory_bytes(o.kv_memory_bytes.front());
+  options.set_context_tokens(RequestOf(question).context_tokens);
+  options.set_request_count_min(static_cast<std::int32_t>(o.min_requests));
+  options.set_request_count_max(static_cast<std::int32_t>(o.max_requests));
+  options.set_prefill_chunk_tokens(o.prefill_chunk);
+  if (o.cache_dtype != "auto") options.set_cache_dtype(o.cache_dtype);
+  options.set_draft_tokens(static_cast<std::int32_t>(o.draft_tokens));
+  if (o.state_rollback != "auto") options.set_state_rollback(o.state_rollback);
+  options.set_target_backend(o.target_backend);
+  options.set_draft_backend(o.draft_backend);
+  options.set_block_tokens(o.block_tokens);
+  options.set_ruleset(o.ruleset);
+  return request;
+}
+
+// The plan as its text says, whatever the message beside it claims.
+absl::StatusOr<Planned> ToPlanned(const PlanQuestion& question, const planner::v1::PlannedPlan& wire) {
+  Planned planned;
+  planned.text = wire.canonical_text();
+  KVASIR_ASSIGN_OR_RETURN(planned.plan, PlanFromText(planned.text));
+  KVASIR_RETURN_IF_ERROR(VerifyPlan(planned.plan));
+  planned.plan_id = PlanId(planned.text);
+  if (planned.plan_id != wire.plan_id()) {
+    return absl::DataLossError(absl::StrFormat("the service calls the plan %s, its text has the id %s",
+                                               wire.plan_id(), planned.plan_id));
+  }
+  for (const plan::v1::Capacity& row : wire.report().capacities()) {
+    planned.report.capacity.push_back(CapacityAt(planned.plan, row.context_tokens()));
+  }
+  planned.report.longest_context_tokens = wire.report().longest_context_tokens();
+  planned.report.longest_is_model_limit = planned.report.longest_context_tokens == question.target.context;
+  return planned;
+}
+
+DoesNotFit ToDoesNotFit(const PlanRequest& request, const plan::v1::DoesNotFit& wire) {
+  DoesNotFit out;
+  out.context_tokens = request.context_tokens;
+  out.min_requests = request.min_requests;
+  out.given = Bytes(wire.given_bytes());
+  out.needed = Bytes(wire.needed_bytes());
+  out.shortfall = Bytes(wire.shortfall_bytes());
+  out.bound_by = wire.bound_by();
+  out.longest_context_tokens = wire.longest_context_tokens();
+  for (const plan::v1::Remedy& remedy : wire.remedies()) {
+    out.remedies.push_back({.field = remedy.change(), .value = "", .text = remedy.effect(), .requests = 0});
+  }
+  return out;
+}
+
+absl::StatusOr<Refusals> ToRefusals(const planner::v1::RefusalList& wire) {
+  Refusals out;
+  for (const plan::v1::Refusal& refusal : wire.refusals()) {
+    const auto table = RuleTable();
+    const auto row =
+        std::find_if(table.begin(), table.end(), [&](const RuleRow& r) { return r.name == refusal.rule(); });
+    if (row == table.end()) {
+      return absl::UnimplementedError(
+          absl::StrFormat("the service refuses by a rule that this kvasir does not know: %s: %s",
+                          refusal.rule(), refusal.message()));
+    }
+    Refusal& added = out.refusals.emplace_back();
+    added.rule = row->id;
+    added.field = refusal.field();
+    added.subjects.assign(refusal.subjects().begin(), refusal.subjects().end());
+    for (const plan::v1::Operand& operand : refusal.operands()) {
+      added.operands.push_back({operand.name(), operand.value()});
+    }
+    for (const plan::v1::Remedy& remedy : refusal.remedies()) {
+      added.remedies.push_back(remedy.change() + (remedy.effect().empty() ? "" : "   " + remedy.effect()));
+    }
+  }
+  return out;
+}
+
+absl::StatusOr<PlanOutcome> Ask(const Session& session, const PlanQuestion& question,
+                                const planner::v1::CreatePlanRequest& request) {
+  const auto stub = planner::v1::PlannerService::NewStub(session.channel);
+  grpc::ClientContext context;
+  SetTimeout(context, session.timeout);
+  planner::v1::CreatePlanResponse response;
+  KVASIR_RETURN_IF_ERROR(FromPeer(stub->CreatePlan(&context, request, &response), session.server));
+  if (response.has_plan()) {
+    KVASIR_ASSIGN_OR_RETURN(Planned planned, ToPlanned(question, response.plan()));
+    return PlanOutcome(std::move(planned));
+  }
+  if (response.has_does_not_fit())
+    return PlanOutcome(ToDoesNotFit(RequestOf(question), response.does_not_fit()));
+  if (!response.has_refusals()) return absl::DataLossError("the service's answer holds no outcome");
+  KVASIR_ASSIGN_OR_RETURN(Refusals refusals, ToRefusals(response.refusals()));
+  return PlanOutcome(std::move(refusals));
+}
+
+int Show(const Console& console, const PlanQuestion& question, const PlanOutcome& outcome,
+         const std::string& form) {
+  const auto* planned = std::get_if<Planned>(&outcome);
+  const auto* misfit = std::get_if<DoesNotFit>(&outcome);
+  if (form == "json") {
+    console.out << OutcomeJson(RequestOf(question), outcome, {});
+  } else if (planned != nullptr && form == "text") {
+    console.out << planned->text;
+  } else if (planned != nullptr) {
+    ShowPlan(console, *planned, {});
+  } else if (misfit != nullptr) {
+    ShowDoesNotFit(console, *misfit);
+  } else {
+    ShowRefusals(console, question, std::get<Refusals>(outcome));
+  }
+  if (planned != nullptr) return kExitOk;
+  return misfit != nullptr ? kExitDoesNotFit : kExitRefused;
+}
+
+void Save(const Console& console, const PlanQuestion& question, const Planned& planned) {
+  absl::Status saved = SavePlan(console, planned.plan_id, planned.text);
+  saved.Update(SaveModel(console, ModelDigest(question.target), ModelToText(question.target)));
+  if (question.draft.has_value()) {
+    saved.Update(SaveModel(console, ModelDigest(*question.draft), ModelToText(*question.draft)));
+  }
+  if (!saved.ok()) console.err << "kvasir plan: not stored: " << std::string(saved.message()) << "\n";
+}
+
+}  // namespace
+
+int RunPlanOnServer(const Console& console, Args args) {
+  const std::vector<Flag> flags = FlagsOfPlan();
+  const absl::StatusOr<CommandLine> line = CommandLine::Parse(flags, {}, args);
+  if (!line.ok()) return BadUsage(console, "plan", line.status());
+  const std::string form = line->ValueOr("output", "table");
+  const absl::Status output = CheckOutput(form, /*has_text=*/true);
+  if (!output.ok()) return BadUsage(console, "plan", output);
+  const absl::StatusOr<PlanQuestion> question = ReadQuestion(*line, /*needs_memory=*/true);
+  if (!question.ok()) return BadUsage(console, "plan", question.status());
+  const absl::StatusOr<planner::v1::CreatePlanRequest> request = MakeRequest(*question);
+  if (!request.ok()) return BadUsage(console, "plan", request.status());
+  const absl::StatusOr<Session> session = OpenSession(console, *line);
+  if (!session.ok()) return BadUsage(console, "plan", session.status());
+
+  const absl::StatusOr<PlanOutcome> outcome = Ask(*session, *question, *request);
+  if (!outcome.ok()) return ServiceFailure(console, "plan", outcome.status());
+  if (const auto* planned = std::get_if<Planned>(&*outcome); planned != nullptr && !line->Has("no-save")) {
+    Save(console, *question, *planned);
+  }
+  return Show(console, *question, *outcome, form);
+}
+
+}  // namespace kvasir::cli
