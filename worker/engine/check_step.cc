@@ -162,13 +162,17 @@ std::vector<BlockUse> BlockUses(const Plan& plan, const StepPlan& step) {
   std::vector<BlockUse> uses;
   for (const StepSequence& sequence : step.sequences) {
     for (std::size_t p = 0; p < plan.pools.size(); ++p) {
-      for (const BlockId block : sequence.blocks[p]) {
-        if (block.value() == 0) continue;
-        uses.push_back(BlockUse{.parent = ParentOf(block.value(), plan.pools[p].blocks_per_parent),
+      // Column c starts at token c * column_tokens; a state (0 tokens) is there from the first token on.
+      const std::int64_t column_tokens = ColumnTokens(plan, plan.pools[p]);
+      const std::vector<BlockId>& blocks = sequence.blocks[p];
+      for (std::size_t c = 0; c < blocks.size(); ++c) {
+        if (blocks[c].value() == 0) continue;
+        const std::int64_t first_token = static_cast<std::int64_t>(c) * column_tokens;
+        uses.push_back(BlockUse{.parent = ParentOf(blocks[c].value(), plan.pools[p].blocks_per_parent),
                                 .pool = p,
-                                .block = block.value(),
+                                .block = blocks[c].value(),
                                 .sequence = sequence.id.value(),
-                                .holds_tokens = sequence.committed > 0});
+                                .holds_tokens = first_token < sequence.committed});
       }
     }
   }

@@ -28,6 +28,16 @@ void CollectIdle(const ColumnSpan& live, std::vector<BlockId>& columns, std::vec
   }
 }
 
+// Exchanges blocks so that the reserve has the lowest ids: it then keeps to few parents, and does not hold
+// those that sequences leave.
+void KeepLowest(std::vector<BlockId>& reserve, std::vector<BlockId>& held) {
+  const auto count = static_cast<std::ptrdiff_t>(reserve.size());
+  held.insert(held.end(), reserve.begin(), reserve.end());
+  std::sort(held.begin(), held.end());
+  reserve.assign(held.begin(), held.begin() + count);
+  held.erase(held.begin(), held.begin() + count);
+}
+
 }  // namespace
 
 SequenceTables::SequenceTables(const Plan& plan)
@@ -61,6 +71,7 @@ absl::StatusOr<SequenceTable> SequenceTables::Reserve(std::int64_t limit) {
   for (std::size_t p = 0; p < plan_.pools.size(); ++p) {
     if (!IsWindow(plan_.pools[p])) continue;
     std::swap(table.columns[p], table.idle[p]);
+    KeepLowest(spare_[p], table.idle[p]);
     table.columns[p].assign(static_cast<std::size_t>(ColumnsFor(plan_, plan_.pools[p], limit)), BlockId(0));
   }
   return table;
@@ -101,6 +112,7 @@ void SequenceTables::Release(SequenceTable& table) {
     if (IsWindow(plan_.pools[p])) {
       table.idle[p].clear();
       ReturnBorrowed(table, p, held);
+      KeepLowest(spare_[p], held);
     }
     pools_.Free(plan_.pools[p].id, held);
   }
