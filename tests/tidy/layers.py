@@ -27,7 +27,7 @@ LIBRARIES = {
     'grpc': ('grpc/', 'grpcpp/'),
     'protobuf': ('google/protobuf/',),
     'posix': ('sys/', 'netinet/', 'arpa/', 'netdb.h', 'unistd.h', 'fcntl.h', 'poll.h', 'signal.h', 'pthread.h',
-              'ifaddrs.h'),
+              'ifaddrs.h', 'gnu/'),
     'cuda': ('cuda', 'nccl', 'cub/', 'cooperative_groups'),
 }
 
@@ -41,6 +41,7 @@ _PLANNING = _PLAN + ('common/models', 'planner/core', 'planner/rulesets', 'plann
 _ENGINE = _PLAN + ('common/models', 'worker/engine')
 _WIRE = ('common/obs', 'common/rpc', 'proto')
 _GRPC = ('status', 'grpc', 'protobuf', 'glog')
+_EXECUTOR = Rule(_PLAN + ('planner/dispatch',) + _WIRE, _GRPC + ('posix',))
 
 # The first pattern that matches a path decides.
 RULES = (
@@ -54,7 +55,8 @@ RULES = (
     ('planner/core/*', Rule(_PLAN, ('status',), pure=True)),
     ('planner/rulesets/*', Rule(_PLAN + ('planner/core',), ('status',), pure=True)),
     ('planner/request/*', Rule(_PLANNING, ('status',))),
-    ('planner/dispatch/executor/*', Rule(_PLAN + ('planner/dispatch',) + _WIRE, _GRPC + ('posix',))),
+    ('planner/dispatch/dispatcher.*', _EXECUTOR),
+    ('planner/dispatch/*_caller.*', _EXECUTOR),
     ('planner/dispatch/*', Rule(_PLAN, ('status', 'posix'))),
     ('planner/service/*', Rule(_PLANNING + ('planner/dispatch',) + _WIRE, _GRPC)),
     ('planner/cli/remote/*', Rule(_PLANNING + ('planner/cli',) + _WIRE, _GRPC + ('cli', 'json', 'posix'))),

@@ -124,7 +124,7 @@ class TidyTest(unittest.TestCase):
         self.assertIn('int b', code)
 
     def test_the_first_rule_that_matches_decides(self):
-        self.assertIn('grpc', layers.rule_of('planner/dispatch/executor/worker_client.cc').libraries)
+        self.assertIn('grpc', layers.rule_of('planner/dispatch/dispatcher.cc').libraries)
         self.assertNotIn('grpc', layers.rule_of('planner/dispatch/apply_machine.cc').libraries)
         self.assertNotIn('grpc', layers.rule_of('planner/cli/main.cc').libraries)
         self.assertIsNone(layers.rule_of('planner/other/x.cc'))
