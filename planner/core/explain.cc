@@ -209,10 +209,15 @@ std::vector<ExplainLine> ExplainPlan(const Plan& plan) {
 }
 
 std::vector<ExplainLine> ExplainPlan(const Plan& plan, const Report& report) {
-  Lines out = ExplainPlan(plan);
-  ExplainOptions(plan, report, out);
-  std::stable_sort(out.begin(), out.end(),
-                   [](const ExplainLine& a, const ExplainLine& b) { return a.topic < b.topic; });
+  Lines lines = ExplainPlan(plan);
+  ExplainOptions(plan, report, lines);
+  Lines out;
+  for (const ExplainTopic topic : {ExplainTopic::kGroup, ExplainTopic::kSize, ExplainTopic::kRollback,
+                                   ExplainTopic::kCapacity, ExplainTopic::kBytes, ExplainTopic::kGraph}) {
+    for (ExplainLine& line : lines) {
+      if (line.topic == topic) out.push_back(std::move(line));
+    }
+  }
   return out;
 }
 

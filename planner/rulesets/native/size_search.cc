@@ -22,8 +22,10 @@ class Search {
     order_.resize(problem.pools.size());
     std::iota(order_.begin(), order_.end(), std::size_t{0});
     // Largest blocks first: they leave the fewest choices.
-    std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
-      return SmallestStride(problem.pools[a]) > SmallestStride(problem.pools[b]);
+    std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+      const std::int64_t left = SmallestStride(problem.pools[a]);
+      const std::int64_t right = SmallestStride(problem.pools[b]);
+      return left != right ? left > right : a < b;
     });
   }
 
