@@ -136,11 +136,12 @@ int Inspect(const Console& console, const std::string& word, const std::string& 
 std::string ModelsHelp() { return FlagsHelp(kFlags); }
 
 int RunModels(const Console& console, Args args) {
-  const absl::StatusOr<CommandLine> line = CommandLine::Parse(kFlags, {1, 2}, args);
+  const absl::StatusOr<CommandLine> line = CommandLine::Parse(kFlags, {0, 2}, args);
   if (!line.ok()) return BadUsage(console, "models", line.status());
   const std::vector<std::string>& words = line->words();
-  const bool inspect = words[0] == "inspect" && words.size() == 2;
-  if (!inspect && !(words[0] == "list" && words.size() == 1)) {
+  const bool inspect = words.size() == 2 && words[0] == "inspect";
+  const bool list = words.empty() || (words.size() == 1 && words[0] == "list");
+  if (!inspect && !list) {
     return BadUsage(console, "models", absl::InvalidArgumentError("expected `list` or `inspect MODEL`"));
   }
   const std::string form = line->ValueOr("output", "table");

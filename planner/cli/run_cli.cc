@@ -18,7 +18,7 @@ constexpr std::array kCommands = {
     Command{"validate", "", "judge a combination by the rules, without sizing anything", RunValidate,
             ValidateHelp},
     Command{"explain", "PLAN", "why a plan is as it is", RunExplain, ExplainHelp},
-    Command{"models", "list | inspect MODEL", "what models are known, and what one is made of", RunModels,
+    Command{"models", "[list | inspect MODEL]", "what models are known, and what one is made of", RunModels,
             ModelsHelp},
     Command{"apply", "PLAN", "prepare a plan on workers and switch to it", nullptr, nullptr},
     Command{"preflight", "PLAN", "prove a plan on workers, then free everything", nullptr, nullptr},

@@ -52,11 +52,12 @@ std::string Requests(std::int64_t count) {
   return absl::StrFormat("%s request%s", Thousands(count), count == 1 ? "" : "s");
 }
 
-// A number of bytes, for people.
-std::string SizeRemark(const FitRemedy& remedy) {
+// "fits, 2 requests (3.78 MiB)"; a service that does not say how many has its own words.
+std::string EffectText(const FitRemedy& remedy) {
+  if (remedy.requests == 0) return remedy.text;
   const std::optional<std::int64_t> bytes = ParseInt(remedy.value);
   const bool is_size = remedy.field.find("kv_memory") != std::string::npos && bytes.has_value();
-  return is_size ? " (" + BytesText(*bytes) + ")" : "";
+  return "fits, " + Requests(remedy.requests) + (is_size ? " (" + BytesText(*bytes) + ")" : "");
 }
 
 std::string WaysOut(std::string_view head, const std::vector<std::string>& ways) {
@@ -96,7 +97,7 @@ void ShowDoesNotFit(const Console& console, const DoesNotFit& outcome) {
       outcome.longest_context_tokens == 0 ? "none" : Thousands(outcome.longest_context_tokens) + " tokens");
   for (const FitRemedy& remedy : outcome.remedies) {
     table.Row({&remedy == outcome.remedies.data() ? "Try" : "", FlagOf(remedy.field) + " " + remedy.value,
-               "fits, " + Requests(remedy.requests) + SizeRemark(remedy)});
+               EffectText(remedy)});
   }
   if (!outcome.remedies.empty()) console.out << table.Text(2);
 }

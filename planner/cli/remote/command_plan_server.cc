@@ -38,11 +38,8 @@ std::vector<Flag> FlagsOfPlan() {
   return flags;
 }
 
-absl::StatusOr<planner::v1::CreatePlanRequest> MakeRequest(const PlanQuestion& question) {
+planner::v1::CreatePlanRequest MakeRequest(const PlanQuestion& question) {
   const PlanOptions& o = question.options;
-  if (o.kv_memory_bytes.size() != 1) {
-    return absl::InvalidArgumentError("--kv-memory: a planner service takes one size for all ranks");
-  }
   planner::v1::CreatePlanRequest request;
   request.mutable_target()->set_model_text(ModelToText(question.target));
   if (question.draft.has_value()) request.mutable_draft()->set_model_text(ModelToText(*question.draft));
@@ -50,14 +47,14 @@ absl::StatusOr<planner::v1::CreatePlanRequest> MakeRequest(const PlanQuestion& q
   options.mutable_topology()->set_tp(static_cast<std::int32_t>(o.tp));
   options.mutable_topology()->set_dcp(static_cast<std::int32_t>(o.dcp));
   options.mutable_topology()->set_interleave_tokens(static_cast<std::int32_t>(o.interleave));
-  options.set_kv_memory_bytes(o.kv_memory_bytes.front());
-  options.set_context_tokens(RequestOf(question).context_tokens);
+  options.mutable_kv_memory_bytes()->Add(o.kv_memory_bytes.begin(), o.kv_memory_bytes.end());
+  options.mutable_context_tokens()->Add(o.contexts.begin(), o.contexts.end());
   options.set_request_count_min(static_cast<std::int32_t>(o.min_requests));
   options.set_request_count_max(static_cast<std::int32_t>(o.max_requests));
   options.set_prefill_chunk_tokens(o.prefill_chunk);
-  if (o.cache_dtype != "auto") options.set_cache_dtype(o.cache_dtype);
+  options.set_cache_dtype(o.cache_dtype);
   options.set_draft_tokens(static_cast<std::int32_t>(o.draft_tokens));
-  if (o.state_rollback != "auto") options.set_state_rollback(o.state_rollback);
+  options.set_state_rollback(o.state_rollback);
   options.set_target_backend(o.target_backend);
   options.set_draft_backend(o.draft_backend);
   options.set_block_tokens(o.block_tokens);
@@ -66,7 +63,7 @@ absl::StatusOr<planner::v1::CreatePlanRequest> MakeRequest(const PlanQuestion& q
 }
 
 // The plan as its text says, whatever the message beside it claims.
-absl::StatusOr<Planned> ToPlanned(const PlanQuestion& question, const planner::v1::PlannedPlan& wire) {
+absl::StatusOr<Planned> ToPlanned(const planner::v1::PlannedPlan& wire) {
   Planned planned;
   planned.text = wire.canonical_text();
   KVASIR_ASSIGN_OR_RETURN(planned.plan, PlanFromText(planned.text));
@@ -80,21 +77,22 @@ absl::StatusOr<Planned> ToPlanned(const PlanQuestion& question, const planner::v
     planned.report.capacity.push_back(CapacityAt(planned.plan, row.context_tokens()));
   }
   planned.report.longest_context_tokens = wire.report().longest_context_tokens();
-  planned.report.longest_is_model_limit = planned.report.longest_context_tokens == question.target.context;
+  planned.report.longest_is_model_limit = wire.report().limited_by_model();
   return planned;
 }
 
-DoesNotFit ToDoesNotFit(const PlanRequest& request, const plan::v1::DoesNotFit& wire) {
+DoesNotFit ToDoesNotFit(const plan::v1::DoesNotFit& wire) {
   DoesNotFit out;
-  out.context_tokens = request.context_tokens;
-  out.min_requests = request.min_requests;
+  out.context_tokens = wire.context_tokens();
+  out.min_requests = wire.request_count_min();
   out.given = Bytes(wire.given_bytes());
   out.needed = Bytes(wire.needed_bytes());
   out.shortfall = Bytes(wire.shortfall_bytes());
   out.bound_by = wire.bound_by();
+  out.bound_by_bytes = Bytes(wire.bound_by_bytes());
   out.longest_context_tokens = wire.longest_context_tokens();
-  for (const plan::v1::Remedy& remedy : wire.remedies()) {
-    out.remedies.push_back({.field = remedy.change(), .value = "", .text = remedy.effect(), .requests = 0});
+  for (const plan::v1::FitRemedy& remedy : wire.remedies()) {
+    out.remedies.push_back({remedy.field(), remedy.value(), remedy.text(), remedy.request_count()});
   }
   return out;
 }
@@ -117,26 +115,22 @@ absl::StatusOr<Refusals> ToRefusals(const planner::v1::RefusalList& wire) {
     for (const plan::v1::Operand& operand : refusal.operands()) {
       added.operands.push_back({operand.name(), operand.value()});
     }
-    for (const plan::v1::Remedy& remedy : refusal.remedies()) {
-      added.remedies.push_back(remedy.change() + (remedy.effect().empty() ? "" : "   " + remedy.effect()));
-    }
+    added.remedies.assign(refusal.remedies().begin(), refusal.remedies().end());
   }
   return out;
 }
 
-absl::StatusOr<PlanOutcome> Ask(const Session& session, const PlanQuestion& question,
-                                const planner::v1::CreatePlanRequest& request) {
+absl::StatusOr<PlanOutcome> Ask(const Session& session, const planner::v1::CreatePlanRequest& request) {
   const auto stub = planner::v1::PlannerService::NewStub(session.channel);
   grpc::ClientContext context;
   SetTimeout(context, session.timeout);
   planner::v1::CreatePlanResponse response;
   KVASIR_RETURN_IF_ERROR(FromPeer(stub->CreatePlan(&context, request, &response), session.server));
   if (response.has_plan()) {
-    KVASIR_ASSIGN_OR_RETURN(Planned planned, ToPlanned(question, response.plan()));
+    KVASIR_ASSIGN_OR_RETURN(Planned planned, ToPlanned(response.plan()));
     return PlanOutcome(std::move(planned));
   }
-  if (response.has_does_not_fit())
-    return PlanOutcome(ToDoesNotFit(RequestOf(question), response.does_not_fit()));
+  if (response.has_does_not_fit()) return PlanOutcome(ToDoesNotFit(response.does_not_fit()));
   if (!response.has_refusals()) return absl::DataLossError("the service's answer holds no outcome");
   KVASIR_ASSIGN_OR_RETURN(Refusals refusals, ToRefusals(response.refusals()));
   return PlanOutcome(std::move(refusals));
@@ -181,12 +175,10 @@ int RunPlanOnServer(const Console& console, Args args) {
   if (!output.ok()) return BadUsage(console, "plan", output);
   const absl::StatusOr<PlanQuestion> question = ReadQuestion(*line, /*needs_memory=*/true);
   if (!question.ok()) return BadUsage(console, "plan", question.status());
-  const absl::StatusOr<planner::v1::CreatePlanRequest> request = MakeRequest(*question);
-  if (!request.ok()) return BadUsage(console, "plan", request.status());
   const absl::StatusOr<Session> session = OpenSession(console, *line);
   if (!session.ok()) return BadUsage(console, "plan", session.status());
 
-  const absl::StatusOr<PlanOutcome> outcome = Ask(*session, *question, *request);
+  const absl::StatusOr<PlanOutcome> outcome = Ask(*session, MakeRequest(*question));
   if (!outcome.ok()) return ServiceFailure(console, "plan", outcome.status());
   if (const auto* planned = std::get_if<Planned>(&*outcome); planned != nullptr && !line->Has("no-save")) {
     Save(console, *question, *planned);

@@ -207,7 +207,6 @@ TEST_F(RunCliTest, BadUsage) {
            Case{{"validate", "--target", "demo-target", "--trace"}, "unknown flag --trace"},
            Case{{"explain"}, "missing"},
            Case{{"explain", "abcd", "--topic", "weather"}, "--topic weather"},
-           Case{{"models"}, "missing"},
            Case{{"models", "show"}, "list"},
            Case{{"models", "inspect", "nothing"}, "catalogue"},
            Case{{"version", "now"}, "unexpected word"},
@@ -260,6 +259,7 @@ TEST_F(RunCliTest, Models) {
   const Answer list = Run({"models", "list"});
   EXPECT_EQ(list.code, kExitOk);
   testing::ExpectGolden("cli/models_list.txt", list.out);
+  EXPECT_EQ(Run({"models"}).out, list.out);
   const Answer inspect = Run({"models", "inspect", "kimi-k3-dspark"});
   EXPECT_EQ(inspect.code, kExitOk);
   testing::ExpectGolden("cli/models_inspect.txt", inspect.out);
