@@ -31,6 +31,7 @@ inline constexpr char kServerBusy[] = "SERVER_BUSY";     // too many calls wait
 inline constexpr char kOutOfMemory[] = "OUT_OF_MEMORY";  // the worker cannot hold the plan; shortfall_bytes
 inline constexpr char kOutOfBlocks[] = "OUT_OF_BLOCKS";  // no room for another sequence now
 inline constexpr char kTooManyRequests[] = "TOO_MANY_REQUESTS";  // max_requests sequences run already
+inline constexpr char kClientTooSlow[] = "CLIENT_TOO_SLOW";      // its stream's events were not read in time
 
 // ABORTED: somebody else was faster; read the state and decide again.
 inline constexpr char kStaleEpoch[] = "STALE_EPOCH";  // the worker has seen a higher epoch

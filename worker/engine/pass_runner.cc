@@ -53,6 +53,14 @@ absl::Status PassRunner::Run(const PassMetadata& metadata, bool wants_logits) {
   return options_.observe_pass ? Observe(metadata, wants_logits) : absl::OkStatus();
 }
 
+absl::Status PassRunner::RunEagerly(Backend& backend, const PassMetadata& metadata) {
+  KVASIR_RETURN_IF_ERROR(CheckMetadata(options_.plan, options_.target.vocab, metadata));
+  KVASIR_RETURN_IF_ERROR(buffers_.Upload(backend_, metadata));
+  KVASIR_RETURN_IF_ERROR(backend.Run(BuildList(metadata.shape, /*wants_logits=*/true)));
+  KVASIR_RETURN_IF_ERROR(CollectFault(metadata.shape.pass));
+  return options_.observe_pass ? Observe(metadata, /*wants_logits=*/true) : absl::OkStatus();
+}
+
 LaunchList PassRunner::BuildList(const PassShape& shape, bool wants_logits) const {
   PassOutputs out = buffers_.outputs();
   if (!wants_logits) out.logits = nullptr;

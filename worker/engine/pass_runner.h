@@ -33,6 +33,9 @@ class PassRunner {
   absl::Status BeginStep();
   // `wants_logits` is false for a prefill chunk that nothing is sampled from: its head is not computed.
   absl::Status Run(const PassMetadata& metadata, bool wants_logits = true);
+  // The same pass without its graph, by `backend`, which shares this rank's memory and communicators: the
+  // rank's own (eager), or one with the reference kernels. For preflight.
+  absl::Status RunEagerly(Backend& backend, const PassMetadata& metadata);
   // Of the pass run last: [rows], and for a draft_block [requests, query_rows].
   absl::StatusOr<std::vector<std::int32_t>> ReadNextIds(const PassShape& shape);
   absl::StatusOr<std::vector<std::int32_t>> ReadDrafted(const PassShape& shape);

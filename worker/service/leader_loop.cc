@@ -1,0 +1,225 @@
+#include "worker/service/leader_loop.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_format.h"
+#include "common/base/error_reasons.h"
+#include "common/base/typed_error.h"
+#include "worker/service/run_step.h"
+
+namespace kvasir {
+
+absl::Status PlanRetired(const PlanKey& key, const std::string& why) {
+  return MakeError({.code = absl::StatusCode::kFailedPrecondition,
+                    .reason = reason::kPlanRetired,
+                    .message = absl::StrFormat("plan %s of epoch %d was retired: %s; join again", key.plan_id,
+                                               key.epoch.value(), why),
+                    .metadata = {{"plan_id", key.plan_id}, {"epoch", std::to_string(key.epoch.value())}}});
+}
+
+LeaderLoop::LeaderLoop(LeaderLoopOptions options)
+    : options_(std::move(options)), thread_([this] { Loop(); }) {}
+
+LeaderLoop::~LeaderLoop() { Stop(PlanRetired(options_.key, "the worker frees it"), /*fail_streams=*/false); }
+
+absl::Status LeaderLoop::Join(std::int64_t tag, SequenceRequest request, std::shared_ptr<DecodeSink> sink) {
+  if (request.speculate && !options_.drafts) {
+    return FieldError(reason::kConflictingFields, "speculate", "the plan has no draft; leave speculate off");
+  }
+  const std::lock_guard lock(mutex_);
+  if (!closed_.ok()) return closed_;
+  commands_.emplace_back(JoinCommand{tag, std::move(request), std::move(sink)});
+  changed_.notify_all();
+  return absl::OkStatus();
+}
+
+void LeaderLoop::Cancel(std::int64_t tag, const std::shared_ptr<DecodeSink>& sink) {
+  const std::lock_guard lock(mutex_);
+  commands_.emplace_back(CancelCommand{tag, sink});
+  changed_.notify_all();
+}
+
+void LeaderLoop::Drop(const std::shared_ptr<DecodeSink>& sink) {
+  const std::lock_guard lock(mutex_);
+  commands_.emplace_back(CancelCommand{std::nullopt, sink});
+  changed_.notify_all();
+}
+
+void LeaderLoop::Drain() {
+  const std::lock_guard lock(mutex_);
+  draining_ = true;
+  if (closed_.ok()) closed_ = PlanRetired(options_.key, "a newer plan serves, or it was released");
+  changed_.notify_all();
+}
+
+void LeaderLoop::Stop(const absl::Status& cause, bool fail_streams) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_.ok()) closed_ = cause;
+    if (!stop_.has_value()) stop_ = {cause, fail_streams};
+    changed_.notify_all();
+  }
+  const std::lock_guard join_lock(join_mutex_);
+  if (!thread_.joinable()) return;
+  options_.abort("the plan was stopped");
+  for (const std::unique_ptr<StepPeer>& peer : options_.peers) peer->Cancel();
+  thread_.join();
+  // Streams may keep the loop for a while; the ranks behind it must not wait for them.
+  options_.execute = nullptr;
+  options_.abort = nullptr;
+  options_.scheduler.reset();
+  options_.peers.clear();
+}
+
+std::int64_t LeaderLoop::running() const {
+  const std::lock_guard lock(mutex_);
+  return running_;
+}
+
+void LeaderLoop::Loop() {
+  while (TakeCommands()) {
+    if (const std::optional<StepPlan> step = options_.scheduler->NextStep()) RunStep(*step);
+    for (const std::shared_ptr<DecodeSink>& sink : std::exchange(slow_, {}))
+      Do(CancelCommand{std::nullopt, sink});
+  }
+}
+
+bool LeaderLoop::TakeCommands() {
+  std::vector<Command> commands;
+  {
+    std::unique_lock lock(mutex_);
+    running_ = options_.scheduler->running();
+    changed_.wait(lock, [this] {
+      return stop_.has_value() || !commands_.empty() || running_ > 0 || (draining_ && options_.on_drained);
+    });
+    if (stop_.has_value()) {
+      const auto [cause, fail_streams] = *stop_;
+      lock.unlock();
+      EndAll(cause, fail_streams);
+      return false;
+    }
+    commands.swap(commands_);
+    if (draining_ && commands.empty() && running_ == 0 && options_.on_drained) {
+      const std::function<void()> drained = std::exchange(options_.on_drained, nullptr);
+      lock.unlock();
+      drained();
+    }
+  }
+  for (const Command& command : commands) {
+    std::visit([this](const auto& c) { Do(c); }, command);
+  }
+  return true;
+}
+
+void LeaderLoop::Do(const JoinCommand& command) {
+  const absl::StatusOr<SequenceId> id = options_.scheduler->Join(command.request);
+  if (!id.ok()) {
+    Send(command.tag, command.sink, id.status());
+    return;
+  }
+  sessions_.emplace(*id, Session{command.tag, command.sink, command.request.stop_tokens, {}});
+  Send(command.tag, command.sink, RequestJoined{options_.key});
+}
+
+void LeaderLoop::Do(const CancelCommand& command) {
+  for (auto it = sessions_.begin(); it != sessions_.end();) {
+    Session& session = it->second;
+    if (session.sink != command.sink || (command.tag.has_value() && session.tag != *command.tag)) {
+      ++it;
+      continue;
+    }
+    (void)options_.scheduler->Cancel(it->first);  // a session is a running sequence
+    session.totals.reason = EndReason::kCancelled;
+    if (command.tag.has_value()) Send(session.tag, session.sink, session.totals);
+    it = sessions_.erase(it);
+  }
+}
+
+void LeaderLoop::Send(std::int64_t tag, const std::shared_ptr<DecodeSink>& sink,
+                      decltype(DecodeEvent::what) what) {
+  if (!sink->Push({tag, std::move(what)})) slow_.push_back(sink);
+}
+
+void LeaderLoop::RunStep(const StepPlan& step) {
+  const StepRunner local{options_.execute, options_.abort, options_.step_timeout};
+  const absl::StatusOr<StepOutcome> outcome = RunStepEverywhere(local, options_.peers, step);
+  if (absl::IsDataLoss(outcome.status())) {
+    FailSequences(outcome.status());
+    return;
+  }
+  absl::Status failure = outcome.status();
+  if (failure.ok()) {
+    const absl::StatusOr<std::vector<SequenceProgress>> progress = options_.scheduler->Apply(*outcome);
+    if (progress.ok()) {
+      Report(step, *progress);
+      return;
+    }
+    failure = progress.status();
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (stop_.has_value()) return;  // whoever stopped the loop knows why
+    closed_ = failure;
+    stop_ = {failure, true};
+  }
+  if (options_.on_failed) options_.on_failed(failure);
+}
+
+void LeaderLoop::FailSequences(const absl::Status& cause) {
+  for (const SequenceId id : options_.scheduler->FailStep()) {
+    const auto found = sessions_.find(id);
+    if (found == sessions_.end()) continue;
+    Send(found->second.tag, found->second.sink, cause);
+    sessions_.erase(found);
+  }
+}
+
+void LeaderLoop::Report(const StepPlan& step, const std::vector<SequenceProgress>& progress) {
+  for (const SequenceProgress& one : progress) ReportOne(step, one);
+}
+
+void LeaderLoop::ReportOne(const StepPlan& step, const SequenceProgress& progress) {
+  const auto found = sessions_.find(progress.id);
+  if (found == sessions_.end()) return;
+  Session& session = found->second;
+  RequestFinished& totals = session.totals;
+  totals.emitted += static_cast<std::int64_t>(progress.tokens.size());
+  totals.drafted += progress.drafted;
+  totals.accepted += progress.accepted;
+  totals.target_steps += step.kind == StepKind::kPrefill ? 0 : 1;
+  if (!progress.tokens.empty()) {
+    Send(session.tag, session.sink, RequestTokens{progress.tokens, progress.drafted, progress.accepted});
+  }
+  if (!progress.finished) return;
+  const std::vector<std::int32_t>& stops = session.stop_tokens;
+  const bool stopped = std::find(stops.begin(), stops.end(), progress.tokens.back()) != stops.end();
+  totals.reason = stopped ? EndReason::kStopToken : EndReason::kLength;
+  Send(session.tag, session.sink, totals);
+  sessions_.erase(found);
+}
+
+void LeaderLoop::EndAll(const absl::Status& cause, bool fail_streams) {
+  std::vector<Command> commands;
+  {
+    const std::lock_guard lock(mutex_);
+    commands.swap(commands_);
+    running_ = 0;
+  }
+  std::set<std::shared_ptr<DecodeSink>> sinks;
+  for (const auto& [id, session] : sessions_) {
+    (void)session.sink->Push({session.tag, cause});  // a sink that is gone needs no news
+    sinks.insert(session.sink);
+  }
+  for (const Command& command : commands) {
+    const auto* join = std::get_if<JoinCommand>(&command);
+    if (join == nullptr) continue;
+    (void)join->sink->Push({join->tag, cause});
+    sinks.insert(join->sink);
+  }
+  sessions_.clear();
+  if (!fail_streams) return;
+  for (const std::shared_ptr<DecodeSink>& sink : sinks) sink->Fail(cause);
+}
+
+}  // namespace kvasir

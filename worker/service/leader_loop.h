@@ -1,0 +1,117 @@
+// Rank 0's loop of one plan: the one thread that owns the scheduler. It takes requests, decides each step,
+// sends it to the other workers, runs it on the local ranks, and hands tokens to the clients' sinks. Clients
+// never hold it up.
+#ifndef KVASIR_WORKER_SERVICE_LEADER_LOOP_H_
+#define KVASIR_WORKER_SERVICE_LEADER_LOOP_H_
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "worker/engine/scheduler.h"
+#include "worker/engine/worker_machine.h"
+#include "worker/service/decode_sink.h"
+#include "worker/service/step_peer.h"
+
+namespace kvasir {
+
+struct LeaderLoopOptions {
+  PlanKey key;
+  std::unique_ptr<Scheduler> scheduler;
+  bool drafts = false;  // the plan has a draft
+  std::vector<std::unique_ptr<StepPeer>> peers;
+  std::chrono::milliseconds step_timeout{30'000};  // for a peer to answer
+  // The local ranks: runs a step, and makes a running one end soon. Outlive the loop.
+  std::function<absl::StatusOr<StepOutcome>(const StepPlan&)> execute;
+  std::function<void(const std::string& reason)> abort;
+  // Called on the loop's thread, at most once each.
+  std::function<void()> on_drained;                    // after Drain, when the last request has ended
+  std::function<void(const absl::Status&)> on_failed;  // a step failed: nothing runs any more
+};
+
+class LeaderLoop {
+ public:
+  explicit LeaderLoop(LeaderLoopOptions options);
+  // As Stop(PLAN_RETIRED).
+  ~LeaderLoop();
+  LeaderLoop(const LeaderLoop&) = delete;
+  LeaderLoop& operator=(const LeaderLoop&) = delete;
+
+  // All return at once. Admission is answered through the sink, by RequestJoined or a status. The status here
+  // is PLAN_RETIRED, or the failure, where the loop takes no requests any more.
+  absl::Status Join(std::int64_t tag, SequenceRequest request, std::shared_ptr<DecodeSink> sink);
+  // The request ends with RequestFinished{kCancelled}, unless it has ended already.
+  void Cancel(std::int64_t tag, const std::shared_ptr<DecodeSink>& sink);
+  // The client is gone.
+  void Drop(const std::shared_ptr<DecodeSink>& sink);
+  // No new requests; those that run go on.
+  void Drain();
+  // Ends everything with `cause`, and waits for the thread. A step in flight is aborted. Idempotent. With
+  // `fail_streams` the sinks' streams end too.
+  void Stop(const absl::Status& cause, bool fail_streams);
+
+  [[nodiscard]] std::int64_t running() const;
+
+ private:
+  struct JoinCommand {
+    std::int64_t tag = 0;
+    SequenceRequest request;
+    std::shared_ptr<DecodeSink> sink;
+  };
+  struct CancelCommand {
+    std::optional<std::int64_t> tag;  // nullopt: all of the sink's
+    std::shared_ptr<DecodeSink> sink;
+  };
+  using Command = std::variant<JoinCommand, CancelCommand>;
+  struct Session {
+    std::int64_t tag = 0;
+    std::shared_ptr<DecodeSink> sink;
+    std::vector<std::int32_t> stop_tokens;
+    RequestFinished totals;
+  };
+
+  void Loop();
+  // False: the loop is to end.
+  bool TakeCommands();
+  void Do(const JoinCommand& command);
+  void Do(const CancelCommand& command);
+  void RunStep(const StepPlan& step);
+  void Report(const StepPlan& step, const std::vector<SequenceProgress>& progress);
+  void ReportOne(const StepPlan& step, const SequenceProgress& progress);
+  void FailSequences(const absl::Status& cause);
+  void EndAll(const absl::Status& cause, bool fail_streams);
+  void Send(std::int64_t tag, const std::shared_ptr<DecodeSink>& sink, decltype(DecodeEvent::what) what);
+
+  LeaderLoopOptions options_;
+  std::map<SequenceId, Session> sessions_;  // the thread's own
+  std::vector<std::shared_ptr<DecodeSink>>
+      slow_;  // sinks that refused an event; dropped before the next step
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Command> commands_;
+  absl::Status closed_;  // not OK: no new requests, and why
+  bool draining_ = false;
+  std::optional<std::pair<absl::Status, bool>> stop_;
+  std::int64_t running_ = 0;
+  std::mutex join_mutex_;
+  std::thread thread_;
+};
+
+// PLAN_RETIRED: the plan was replaced or released.
+[[nodiscard]] absl::Status PlanRetired(const PlanKey& key, const std::string& why);
+
+}  // namespace kvasir
+
+#endif  // KVASIR_WORKER_SERVICE_LEADER_LOOP_H_

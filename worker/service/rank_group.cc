@@ -1,0 +1,230 @@
+#include "worker/service/rank_group.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "common/base/error_reasons.h"
+#include "common/base/status_macros.h"
+#include "common/base/typed_error.h"
+#include "worker/comm/tcp_comm.h"
+#include "worker/comm/thread_comm.h"
+#include "worker/service/preflight.h"
+
+namespace kvasir {
+namespace {
+
+bool AllRanksHere(const PrepareSpec& spec) { return spec.ranks.size() == spec.sites.size(); }
+
+MeshOptions MeshOptionsFor(const PrepareSpec& spec, std::int32_t rank, const std::stop_token& stop) {
+  MeshOptions options;
+  options.deployment = spec.deployment;
+  options.epoch = spec.key.epoch;
+  options.plan_id = spec.key.plan_id;
+  options.rank = rank;
+  for (const RankSite& site : spec.sites) options.endpoints.push_back(site.comm);
+  options.connect_timeout = spec.comm_timeout;
+  options.collective_timeout = spec.comm_timeout;
+  options.stop = stop;
+  return options;
+}
+
+// What must agree beside the facts of the process.
+RankFacts FactsOf(const PrepareSpec& spec, const RankFacts& process) {
+  RankFacts facts = process;
+  facts.push_back({"plan.id", spec.key.plan_id});
+  facts.push_back({"plan.epoch", std::to_string(spec.key.epoch.value())});
+  facts.push_back({"weights.seed", std::to_string(spec.weight_seed)});
+  facts.push_back(
+      {"preflight", spec.preflight.has_value()
+                        ? absl::StrFormat("%d replays, %d rows", spec.preflight->replays_per_graph,
+                                          spec.preflight->compared_rows)
+                        : "no"});
+  return facts;
+}
+
+// The engine says "BACKEND_UNSUPPORTED_GROUP: ..." where a model has what it cannot run.
+absl::Status Typed(const absl::Status& status) {
+  if (!absl::IsUnimplemented(status)) return status;
+  TypedError error = ErrorOf(status);
+  error.code = absl::StatusCode::kFailedPrecondition;
+  error.reason = reason::kBackendUnsupportedGroup;
+  return MakeError(error);
+}
+
+}  // namespace
+
+absl::Status CheckGroupsSupported(const Plan& plan) {
+  for (const PlanGroup* group : GroupsOf(plan)) {
+    const bool latent = std::all_of(group->layers.begin(), group->layers.end(), [](const PlanLayer& layer) {
+      return layer.layout.kind == LayoutKind::kLatent;
+    });
+    if (latent && group->behaviour.mixer == Mixer::kAttention && group->behaviour.window == 0) continue;
+    const std::string_view what = group->behaviour.mixer == Mixer::kRecurrent ? "recurrent state"
+                                  : group->behaviour.window != 0              ? "windowed attention"
+                                                                              : "keys and values per head";
+    return MakeError(
+        {.code = absl::StatusCode::kFailedPrecondition,
+         .reason = reason::kBackendUnsupportedGroup,
+         .message = absl::StrFormat("group %s (%d layers) has %s; the workers of this version run latent "
+                                    "attention (MLA) only",
+                                    group->name, group->layers.size(), what),
+         .metadata = {{"group", group->name}}});
+  }
+  return absl::OkStatus();
+}
+
+RankGroup::RankGroup(const PrepareSpec& spec, const WorkerResources& resources)
+    : spec_(spec), resources_(resources), members_(spec.ranks.size()), threads_(spec.ranks.size()) {
+  for (std::size_t i = 0; i < members_.size(); ++i) members_[i].rank = spec.ranks[i];
+}
+
+absl::StatusOr<std::unique_ptr<RankGroup>> RankGroup::Create(const PrepareSpec& spec,
+                                                             const WorkerResources& resources,
+                                                             std::stop_token stop) {
+  KVASIR_RETURN_IF_ERROR(CheckGroupsSupported(spec.plan));
+  std::unique_ptr<RankGroup> group(new RankGroup(spec, resources));
+  resources.faults.Reach("prepare.start");
+  KVASIR_RETURN_IF_ERROR(group->Meet(stop));
+  KVASIR_RETURN_IF_ERROR(group->Agree());
+  resources.faults.Reach("prepare.agreed");
+  if (spec.preflight.has_value()) {
+    KVASIR_RETURN_IF_ERROR(group->Preflight());
+  } else {
+    KVASIR_RETURN_IF_ERROR(group->Build(stop));
+  }
+  resources.faults.Reach("prepare.built");
+  return group;
+}
+
+RankGroup::~RankGroup() {
+  Abort("the plan was freed");
+  // On the ranks' own threads, and before the communicators that the backends borrow.
+  (void)threads_.Run([this](std::size_t i) {
+    members_[i].engine.reset();
+    members_[i].backend.reset();
+    return absl::OkStatus();
+  });
+}
+
+absl::Status RankGroup::OnAll(const std::function<absl::Status(std::size_t, Member&)>& body) {
+  const absl::Status status = FirstCause(threads_.Run([&](std::size_t i) { return body(i, members_[i]); }));
+  if (!status.ok()) Abort("a rank of the worker failed to prepare");
+  return status;
+}
+
+absl::Status RankGroup::Meet(const std::stop_token& stop) {
+  if (AllRanksHere(spec_)) {
+    std::vector<RankComms> comms =
+        MakeThreadComms(spec_.plan.topology.tp, spec_.plan.topology.dcp, spec_.comm_timeout);
+    for (std::size_t i = 0; i < members_.size(); ++i) members_[i].comms = std::move(comms[i]);
+    return absl::OkStatus();
+  }
+  // One rank's failure ends the waiting of the others.
+  std::stop_source give_up;
+  const std::stop_callback forward(stop, [&give_up] { give_up.request_stop(); });
+  return OnAll([&](std::size_t, Member& member) {
+    const MeshOptions options = MeshOptionsFor(spec_, member.rank, give_up.get_token());
+    absl::StatusOr<RankComms> comms = MakeTcpComms(*resources_.listener, options, spec_.plan.topology.dcp);
+    if (!comms.ok()) {
+      give_up.request_stop();
+      return comms.status();
+    }
+    member.comms = *std::move(comms);
+    return absl::OkStatus();
+  });
+}
+
+absl::Status RankGroup::Agree() {
+  const RankFacts facts = FactsOf(spec_, resources_.facts);
+  return OnAll([&](std::size_t, Member& member) { return AgreeOnFacts(*member.comms.tensor, facts); });
+}
+
+absl::Status RankGroup::Build(const std::stop_token& stop) {
+  KVASIR_RETURN_IF_ERROR(OnAll([&](std::size_t i, Member& member) {
+    if (stop.stop_requested()) {
+      return MakeError({.code = absl::StatusCode::kCancelled,
+                        .reason = reason::kCallCancelled,
+                        .message = "the preparation was given up"});
+    }
+    member.backend =
+        WithinBudget(resources_.make_backend(member.comms, /*reference=*/false), resources_.places[i]);
+    return BuildEngine(member);
+  }));
+  for (const Member& member : members_) {
+    report_.measurements.push_back({member.rank, member.engine->measurement()});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RankGroup::BuildEngine(Member& member) {
+  RankEngineOptions options;
+  options.plan = spec_.plan;
+  options.plan_id = spec_.key.plan_id;
+  options.epoch = spec_.key.epoch;
+  options.place = {member.rank, spec_.plan.topology};
+  options.target = spec_.target;
+  options.draft = spec_.draft;
+  options.weight_seed = spec_.weight_seed;
+  options.communicator = member.comms.tensor.get();
+  options.context_communicator = member.comms.context.get();
+  absl::StatusOr<std::unique_ptr<RankEngine>> engine =
+      RankEngine::Create(*member.backend, std::move(options));
+  if (!engine.ok()) return Typed(engine.status());
+  member.engine = *std::move(engine);
+  return absl::OkStatus();
+}
+
+absl::Status RankGroup::Preflight() {
+  std::vector<RankPreflight> results(members_.size());
+  KVASIR_RETURN_IF_ERROR(OnAll([&](std::size_t i, Member& member) {
+    const PreflightBackends backends{
+        WithinBudget(resources_.make_backend(member.comms, /*reference=*/false), resources_.places[i]),
+        resources_.make_backend(member.comms, /*reference=*/true)};
+    absl::StatusOr<RankPreflight> result = RunPreflight(spec_, member.rank, *member.comms.tensor, backends);
+    if (!result.ok()) return Typed(result.status());
+    results[i] = *std::move(result);
+    return absl::OkStatus();
+  }));
+  PreflightReport report;
+  for (RankPreflight& result : results) {
+    report_.measurements.push_back(result.measured);
+    report.graphs.insert(report.graphs.end(), result.graphs.begin(), result.graphs.end());
+    report.comparisons.insert(report.comparisons.end(), result.comparisons.begin(), result.comparisons.end());
+    report.collective_bytes = result.collective_bytes;
+  }
+  report_.preflight = std::move(report);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StepOutcome> RankGroup::Execute(const StepPlan& step) {
+  const std::unique_lock lock(step_mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) {
+    return MakeError({.code = absl::StatusCode::kFailedPrecondition,
+                      .reason = reason::kStepOutOfOrder,
+                      .message = absl::StrFormat("step %d came while another one runs", step.step)});
+  }
+  resources_.faults.Reach("step.start");
+  const absl::Status status = FirstCause(threads_.Run([&](std::size_t i) {
+    members_[i].outcome = members_[i].engine->Execute(step);
+    return members_[i].outcome.status();
+  }));
+  if (!status.ok()) return status;
+  return members_.front().outcome;  // the engines have compared theirs
+}
+
+void RankGroup::Abort(const std::string& reason) {
+  for (Member& member : members_) {
+    if (member.comms.tensor != nullptr) member.comms.tensor->Abort(reason);
+  }
+}
+
+absl::Status RankGroup::CheckPeers() {
+  for (Member& member : members_) {
+    if (member.comms.mesh != nullptr) KVASIR_RETURN_IF_ERROR(member.comms.mesh->CheckPeers());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace kvasir
