@@ -167,6 +167,7 @@ std::uint64_t Churn(std::uint64_t seed) {
         for (std::size_t pool = 0; pool < blocks->size(); ++pool) {
           EXPECT_EQ(static_cast<std::int64_t>((*blocks)[pool].size()), counts[pool]);
           std::vector<BlockId> want;
+          want.reserve(static_cast<std::size_t>(counts[pool]));
           for (std::int64_t i = 0; i < counts[pool]; ++i) want.emplace_back(naive.Take(pool));
           std::sort(want.begin(), want.end());
           EXPECT_EQ((*blocks)[pool], want);

@@ -172,6 +172,7 @@ absl::StatusOr<std::vector<Tokens32>> DecodeAll(EngineRig& rig, const std::vecto
   }
   KVASIR_ASSIGN_OR_RETURN(const auto tokens, rig.Drain());
   std::vector<Tokens32> all;
+  all.reserve(ids.size());
   for (const SequenceId id : ids) all.push_back(tokens.at(id));
   return all;
 }

@@ -49,7 +49,9 @@ class FaultGraph : public Graph {
 
 absl::Status FaultBackend::Count(const char* what) {
   ++calls_;
-  if (left_ == 0 || --left_ > 0) return absl::OkStatus();
+  if (left_ == 0) return absl::OkStatus();
+  --left_;
+  if (left_ > 0) return absl::OkStatus();
   fired_ = true;
   return absl::AbortedError(absl::StrFormat("planted fault at %s", what));
 }

@@ -6,6 +6,7 @@
 #include "common/base/check.h"
 #include "common/base/checked_math.h"
 #include "common/base/error_reasons.h"
+#include "common/base/status_macros.h"
 #include "common/base/typed_error.h"
 
 namespace kvasir {
@@ -17,8 +18,7 @@ BlockPools::BlockPools(const Plan& plan) : parents_(plan.parents), touched_(1) {
 }
 
 absl::StatusOr<std::vector<std::vector<BlockId>>> BlockPools::Allocate(std::span<const std::int64_t> counts) {
-  const absl::Status fits = Fits(counts, free_parents(), /*when_empty=*/false);
-  if (!fits.ok()) return fits;
+  KVASIR_RETURN_IF_ERROR(Fits(counts, free_parents(), /*when_empty=*/false));
   std::vector<std::vector<BlockId>> blocks(pools_.size());
   for (std::size_t pool = 0; pool < pools_.size(); ++pool) {
     blocks[pool].reserve(static_cast<std::size_t>(counts[pool]));

@@ -139,6 +139,7 @@ absl::Status CheckTables(const Plan& plan, const StepPlan& step, std::size_t ind
 
 absl::Status CheckDistinctSequences(const StepPlan& step) {
   std::vector<SequenceId> ids;
+  ids.reserve(step.sequences.size());
   for (const StepSequence& sequence : step.sequences) ids.push_back(sequence.id);
   std::sort(ids.begin(), ids.end());
   const auto twice = std::adjacent_find(ids.begin(), ids.end());

@@ -38,6 +38,7 @@ std::vector<GroupBehaviour> BehavioursOf(const Plan& plan, Pass pass) {
 
 std::vector<GroupBehaviour> BehavioursOf(const PassMetadata& metadata) {
   std::vector<GroupBehaviour> groups;
+  groups.reserve(metadata.groups.size());
   for (const GroupMetadata& group : metadata.groups) {
     groups.push_back(GroupBehaviour{.group = group.group, .behaviour = group.behaviour});
   }
@@ -58,8 +59,9 @@ absl::StatusOr<GraphRegistry> GraphRegistry::Capture(Backend& backend, const Pla
                                                      const BuildList& build) {
   std::vector<PlanGraph> order = plan.graphs;
   // The largest first, so that a device whose memory grows with the largest graph fails at once.
-  std::stable_sort(order.begin(), order.end(), [](const PlanGraph& a, const PlanGraph& b) {
-    return a.bucket * a.query_rows > b.bucket * b.query_rows;
+  std::sort(order.begin(), order.end(), [](const PlanGraph& a, const PlanGraph& b) {
+    return std::tuple(-a.bucket * a.query_rows, a.pass, a.query_rows) <
+           std::tuple(-b.bucket * b.query_rows, b.pass, b.query_rows);
   });
   GraphRegistry registry;
   for (const PlanGraph& planned : order) {

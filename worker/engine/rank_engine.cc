@@ -133,9 +133,9 @@ absl::StatusOr<StepOutcome> RankEngineImpl::Execute(const StepPlan& step) {
   KVASIR_RETURN_IF_ERROR(CheckIdentity(step));
   KVASIR_RETURN_IF_ERROR(CheckStep(options_.plan, options_.target.vocab, step));
   ++next_step_;
-  const absl::StatusOr<StepOutcome> outcome = RunStep(step);
+  absl::StatusOr<StepOutcome> outcome = RunStep(step);
   if (!outcome.ok()) return Break(step, outcome.status());
-  const absl::Status agreed = AgreeOnStep(options_.communicator, *outcome, runner_->fault());
+  absl::Status agreed = AgreeOnStep(options_.communicator, *outcome, runner_->fault());
   if (absl::IsDataLoss(agreed)) return agreed;
   if (!agreed.ok()) return Break(step, agreed);
   return outcome;
@@ -196,6 +196,7 @@ absl::Status RankEngineImpl::Prefill(const StepSequence& sequence, SequenceOutco
 
 absl::Status RankEngineImpl::Decode(const StepPlan& step, StepOutcome& outcome) {
   std::vector<SequenceRows> rows;
+  rows.reserve(step.sequences.size());
   for (const StepSequence& sequence : step.sequences) rows.push_back(RowsOfDecode(sequence));
   const PassShape shape =
       runner_->ShapeFor(Pass::kTargetDecode, 1, static_cast<std::int64_t>(step.sequences.size()));
@@ -210,6 +211,7 @@ absl::StatusOr<std::vector<std::int32_t>> RankEngineImpl::Draft(const StepPlan& 
   const std::int64_t draft_tokens = options_.plan.draft_tokens;
   const auto mask = static_cast<std::int32_t>(options_.draft->draft->mask_token);
   std::vector<SequenceRows> rows;
+  rows.reserve(step.sequences.size());
   for (const StepSequence& sequence : step.sequences) {
     rows.push_back(RowsOfDraftBlock(sequence, draft_tokens, mask));
   }
@@ -231,6 +233,7 @@ absl::Status RankEngineImpl::Speculate(const StepPlan& step, StepOutcome& outcom
     return std::span(drafted).subspan(i * static_cast<std::size_t>(draft_tokens), valid);
   };
   std::vector<SequenceRows> rows;
+  rows.reserve(step.sequences.size());
   for (std::size_t i = 0; i < step.sequences.size(); ++i) {
     rows.push_back(RowsOfVerify(step.sequences[i], draft_of(i)));
   }

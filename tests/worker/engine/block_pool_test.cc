@@ -14,12 +14,14 @@ using testing::StatusIs;
 
 std::vector<std::int64_t> Ids(const std::vector<BlockId>& blocks) {
   std::vector<std::int64_t> ids;
+  ids.reserve(blocks.size());
   for (const BlockId block : blocks) ids.push_back(block.value());
   return ids;
 }
 
 std::vector<std::int64_t> Ids(const std::vector<ParentId>& parents) {
   std::vector<std::int64_t> ids;
+  ids.reserve(parents.size());
   for (const ParentId parent : parents) ids.push_back(parent.value());
   return ids;
 }

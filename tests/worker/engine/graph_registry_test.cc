@@ -53,7 +53,7 @@ TEST_F(GraphRegistryTest, ReplaysOnlyForTheGroupsItWasCapturedFor) {
   const std::vector<GroupBehaviour> right = BehavioursOf(plan, Pass::kTargetVerify);
   KVASIR_EXPECT_OK(registry->Replay(shape, right));
   EXPECT_EQ(x_, 1);
-  const auto expect_refused = [&](std::vector<GroupBehaviour> groups, const char* message) {
+  const auto expect_refused = [&](const std::vector<GroupBehaviour>& groups, const char* message) {
     EXPECT_THAT(registry->Replay(shape, groups), StatusIs(absl::StatusCode::kFailedPrecondition, message));
   };
   std::vector<GroupBehaviour> other = right;

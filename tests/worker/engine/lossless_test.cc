@@ -46,6 +46,7 @@ std::vector<SequenceRequest> EdgeRequests(const Case& c) {
   }
   lengths.insert(lengths.end(), {5, 11});
   std::vector<SequenceRequest> requests;
+  requests.reserve(lengths.size());
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     // The output's length moves prompt + max_tokens across the same edges.
     requests.push_back(SequenceRequest{.prompt = MakePrompt(lengths[i], static_cast<std::int64_t>(i)),
@@ -66,6 +67,7 @@ absl::StatusOr<std::vector<Tokens32>> Decode(EngineRig& rig, const std::vector<S
   const auto tokens = rig.Drain();
   if (!tokens.ok()) return tokens.status();
   std::vector<Tokens32> all;
+  all.reserve(ids.size());
   for (const SequenceId id : ids) all.push_back(tokens->at(id));
   return all;
 }

@@ -88,13 +88,14 @@ class RowInvarianceTest : public ::testing::TestWithParam<Topology> {
     };
   }
 
-  void ExpectSameRows(EngineRigOptions options, std::vector<std::size_t> prompt_of, bool speculate) {
+  void ExpectSameRows(EngineRigOptions options, const std::vector<std::size_t>& prompt_of, bool speculate) {
     RowLogits rows;
     options.observe_pass = Collector(&rows, prompt_of);
     auto rig = EngineRig::Create(options);
     KVASIR_ASSERT_OK(rig);
     rig_ = rig->get();
     std::vector<Tokens32> batch;
+    batch.reserve(prompt_of.size());
     for (const std::size_t i : prompt_of) batch.push_back(prompts_[i]);
     KVASIR_ASSERT_OK(DecodeAll(**rig, batch, kOutput, speculate));
     EXPECT_GE(rows.size(), prompt_of.size() * static_cast<std::size_t>(kOutput - 1));
