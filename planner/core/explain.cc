@@ -30,6 +30,7 @@ std::string DifferencesText(const std::vector<FieldDifference>& different) {
 
 std::vector<LayerId> IdsOf(const PlanGroup& group) {
   std::vector<LayerId> ids;
+  ids.reserve(group.layers.size());
   for (const PlanLayer& layer : group.layers) ids.push_back(layer.id);
   return ids;
 }

@@ -49,7 +49,8 @@ void CheckDraftTokens(const PlanRequest& request, Found& found) {
 void CheckDraftModel(const TargetFacts& target, const DraftFacts& draft, Found& found) {
   const std::vector<std::string> subject = {draft.ref.name};
   for (const std::int64_t tap : draft.target_taps) {
-    if (tap >= 0 && tap < target.layers) continue;
+    // A number of layers outside its range has its own refusal.
+    if (target.layers < 1 || (tap >= 0 && tap < target.layers)) continue;
     found.push_back(MakeRefusal(RuleId::kDraftTapBeyondTarget, subject,
                                 {{"tap", std::to_string(tap)}, {"last", std::to_string(target.layers - 1)}}));
   }

@@ -99,7 +99,7 @@ SearchProblem RandomProblem(std::uint32_t seed) {
 TEST(SizeSearch, FindsWhatBruteForceFinds) {
   int solved = 0;
   int unsolved = 0;
-  for (std::uint32_t seed = 0; seed < 800; ++seed) {
+  for (std::uint32_t seed = 0; seed < 400; ++seed) {
     const SearchProblem problem = RandomProblem(seed);
     const std::optional<SizeSolution> fast = FindSizes(problem);
     const std::optional<SizeSolution> slow = BruteForce(problem);
@@ -113,8 +113,8 @@ TEST(SizeSearch, FindsWhatBruteForceFinds) {
     ASSERT_EQ(fast->key, slow->key) << "seed " << seed;
     ASSERT_EQ(fast->pools, slow->pools) << "seed " << seed;
   }
-  EXPECT_GT(solved, 400);
-  EXPECT_GT(unsolved, 5);
+  EXPECT_GT(solved, 200);
+  EXPECT_GT(unsolved, 2);
 }
 
 // All problems of two pools with one small block each.
