@@ -1,6 +1,7 @@
 #include "common/rpc/server.h"
 
 #include <dlfcn.h>
+#include <google/protobuf/stubs/logging.h>
 #include <grpcpp/health_check_service_interface.h>
 
 #include <thread>
@@ -54,6 +55,9 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const RpcServerOptio
     KVASIR_RETURN_IF_ERROR(LoadReflection());
   }
   grpc::EnableDefaultHealthCheckService(true);
+  // Protocol Buffers would write a line for each message that does not parse; the caller is told, and
+  // nobody's log is filled from outside.
+  google::protobuf::SetLogHandler(nullptr);
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort(AddressText(address), grpc::InsecureServerCredentials(), &port);

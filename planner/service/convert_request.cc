@@ -118,12 +118,16 @@ absl::StatusOr<ModelDescription> DescriptionFromProto(const plan::v1::ModelSourc
       KVASIR_RETURN_IF_ERROR(CheckTextBytes("config_json.name", config.name(), kNameBytesMax));
       absl::StatusOr<ModelDescription> model =
           ReadConfigJson(config.json(), config.name().empty() ? "unnamed" : config.name());
-      return model.ok() ? model : WithReason(reason::kModelConfigInvalid, "config_json.json", model.status());
+      return model.ok() ? model
+                        : WithinField("config_json.json",
+                                      WithReason(reason::kModelConfigInvalid, "", model.status()));
     }
     case plan::v1::ModelSource::kModelText: {
       KVASIR_RETURN_IF_ERROR(CheckTextBytes("model_text", source.model_text(), kPlanTextBytesMax));
       absl::StatusOr<ModelDescription> model = ModelFromText(source.model_text());
-      return model.ok() ? model : WithReason(reason::kModelTextInvalid, "model_text", model.status());
+      return model.ok()
+                 ? model
+                 : WithinField("model_text", WithReason(reason::kModelTextInvalid, "", model.status()));
     }
     case plan::v1::ModelSource::kLayers:
     case plan::v1::ModelSource::SOURCE_NOT_SET:
