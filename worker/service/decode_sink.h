@@ -41,8 +41,8 @@ class DecodeSink {
   virtual ~DecodeSink() = default;
   // Never blocks. False: the client is gone or reads too slowly; its requests may be dropped.
   virtual bool Push(const DecodeEvent& event) = 0;
-  // The deployment cannot serve any more; open requests have had their own events. Ends the stream.
-  virtual void Fail(const absl::Status& cause) = 0;
+  // The deployment cannot serve any more: these requests of its end with `cause`, and so does the stream.
+  virtual void Fail(const std::vector<std::int64_t>& tags, const absl::Status& cause) = 0;
 };
 
 }  // namespace kvasir

@@ -24,13 +24,13 @@ absl::Status Stopping() {
                     .retry_after_ms = 1000});
 }
 
-absl::Status TooSlow() {
+absl::Status TooSlow(std::size_t waiting) {
   return MakeError(
       {.code = absl::StatusCode::kResourceExhausted,
        .reason = reason::kClientTooSlow,
        .message = absl::StrFormat("%d events wait for the client to read them; read faster, or open more "
                                   "streams",
-                                  kStreamQueueMax)});
+                                  waiting)});
 }
 
 // The errors that end the stream instead of one request: the client must go elsewhere.
@@ -47,7 +47,7 @@ class DecodeStream final : public DecodeSink, public std::enable_shared_from_thi
   ~DecodeStream() override { streams_.Closed(this); }
 
   bool Push(const DecodeEvent& event) override;
-  void Fail(const absl::Status& cause) override;
+  void Fail(const std::vector<std::int64_t>& tags, const absl::Status& cause) override;
 
   void Attach(Call* call) {
     const std::lock_guard lock(mutex_);
@@ -121,9 +121,9 @@ void DecodeStream::ReadNext(grpc::ByteBuffer* into) {
 bool DecodeStream::Push(const DecodeEvent& event) {
   const std::lock_guard lock(mutex_);
   if (call_ == nullptr || finish_.has_value()) return false;
-  if (queue_.size() >= kStreamQueueMax) {
+  if (queue_.size() >= streams_.queue_max_) {
     queue_.clear();
-    FinishLocked(TooSlow());
+    FinishLocked(TooSlow(streams_.queue_max_));
     return false;
   }
   PushLocked(event);
@@ -139,8 +139,13 @@ void DecodeStream::PushLocked(const DecodeEvent& event) {
   MaybeFinishLocked();
 }
 
-void DecodeStream::Fail(const absl::Status& cause) {
+void DecodeStream::Fail(const std::vector<std::int64_t>& tags, const absl::Status& cause) {
   const std::lock_guard lock(mutex_);
+  if (call_ == nullptr || finish_.has_value()) return;
+  for (const std::int64_t tag : tags) {
+    open_.erase(tag);
+    queue_.push_back(SerializeMessage(FromDecodeEvent({tag, cause})));
+  }
   FinishLocked(cause);
 }
 

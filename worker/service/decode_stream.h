@@ -31,6 +31,7 @@ class DecodeStream;
 // All streams of a server, so that a drain reaches them.
 class DecodeStreams {
  public:
+  explicit DecodeStreams(std::size_t queue_max = kStreamQueueMax) : queue_max_(queue_max) {}
   // A reactor for gRPC, which owns it until it is done.
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Open(WorkerNode& node);
   // Streams without open requests end now (SERVER_STOPPING); the others after their last one.
@@ -40,6 +41,7 @@ class DecodeStreams {
   friend class DecodeStream;
   void Closed(const DecodeStream* stream);
 
+  const std::size_t queue_max_;
   std::mutex mutex_;
   std::map<const DecodeStream*, std::weak_ptr<DecodeStream>> open_;
   bool ending_ = false;

@@ -22,14 +22,16 @@ absl::Status FaultPoints::Add(std::string_view text) {
                         "'=', and exit or hang",
                         text));
   }
-  actions_.insert_or_assign(std::string(point), action == "exit" ? FaultAction::kExit : FaultAction::kHang);
+  Point added;
+  added.action = action == "exit" ? FaultAction::kExit : FaultAction::kHang;
+  points_.insert_or_assign(std::string(point), added);
   return absl::OkStatus();
 }
 
 void FaultPoints::Reach(std::string_view point) const {
-  const auto found = actions_.find(point);
-  if (found == actions_.end()) return;
-  if (found->second == FaultAction::kExit) _exit(137);
+  const auto found = points_.find(point);
+  if (found == points_.end() || found->second.reached->exchange(true)) return;
+  if (found->second.action == FaultAction::kExit) _exit(137);
   while (true) pause();
 }
 

@@ -2,7 +2,11 @@
 #ifndef KVASIR_WORKER_SERVICE_FAULT_POINTS_H_
 #define KVASIR_WORKER_SERVICE_FAULT_POINTS_H_
 
+#include <atomic>
+#include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -12,7 +16,7 @@ namespace kvasir {
 
 enum class FaultAction : std::int8_t {
   kExit,  // at once, without any clean-up, as SIGKILL would
-  kHang,  // the thread stops there for good; the process goes on
+  kHang,  // the first thread to come there stops for good; later ones, and the process, go on
 };
 
 // prepare.start     before peers are met
@@ -30,7 +34,11 @@ class FaultPoints {
   void Reach(std::string_view point) const;
 
  private:
-  std::map<std::string, FaultAction, std::less<>> actions_;
+  struct Point {
+    FaultAction action = FaultAction::kExit;
+    std::shared_ptr<std::atomic<bool>> reached = std::make_shared<std::atomic<bool>>(false);
+  };
+  std::map<std::string, Point, std::less<>> points_;
 };
 
 }  // namespace kvasir

@@ -1,7 +1,6 @@
 #include "worker/service/leader_loop.h"
 
 #include <algorithm>
-#include <set>
 
 #include "absl/strings/str_format.h"
 #include "common/base/error_reasons.h"
@@ -206,20 +205,20 @@ void LeaderLoop::EndAll(const absl::Status& cause, bool fail_streams) {
     commands.swap(commands_);
     running_ = 0;
   }
-  std::set<std::shared_ptr<DecodeSink>> sinks;
-  for (const auto& [id, session] : sessions_) {
-    (void)session.sink->Push({session.tag, cause});  // a sink that is gone needs no news
-    sinks.insert(session.sink);
-  }
+  std::map<std::shared_ptr<DecodeSink>, std::vector<std::int64_t>> open;
+  for (const auto& [id, session] : sessions_) open[session.sink].push_back(session.tag);
   for (const Command& command : commands) {
     const auto* join = std::get_if<JoinCommand>(&command);
-    if (join == nullptr) continue;
-    (void)join->sink->Push({join->tag, cause});
-    sinks.insert(join->sink);
+    if (join != nullptr) open[join->sink].push_back(join->tag);
   }
   sessions_.clear();
-  if (!fail_streams) return;
-  for (const std::shared_ptr<DecodeSink>& sink : sinks) sink->Fail(cause);
+  for (const auto& [sink, tags] : open) {
+    if (fail_streams) {
+      sink->Fail(tags, cause);
+      continue;
+    }
+    for (const std::int64_t tag : tags) (void)sink->Push({tag, cause});  // a sink that is gone needs no news
+  }
 }
 
 }  // namespace kvasir

@@ -9,46 +9,63 @@
 #include "absl/strings/str_format.h"
 #include "common/base/error_reasons.h"
 #include "common/base/typed_error.h"
-#include "worker/service/rank_threads.h"
 
 namespace kvasir {
 namespace {
 
 bool IsAgreedFault(const absl::Status& status) { return absl::IsDataLoss(status); }
 
-// Answers of the peers as they come.
+// What the workers say, as it comes. The first failure explains the others: it aborts them.
 class Answers {
  public:
-  explicit Answers(std::size_t count) : answers_(count) {}
+  explicit Answers(std::size_t peers) : peers_(peers) {}
 
-  void Set(std::size_t peer, absl::StatusOr<StepOutcome> answer) {
+  void SetPeer(std::size_t peer, absl::StatusOr<StepOutcome> answer) {
     const std::lock_guard lock(mutex_);
-    answers_[peer] = std::move(answer);
+    peers_[peer] = std::move(answer);
     ++arrived_;
     changed_.notify_all();
   }
+  // `unreachable`: the worker does not answer at all. That explains even what came before: others may have
+  // noticed first.
+  void NoteFailure(const absl::Status& failure, bool unreachable) {
+    const std::lock_guard lock(mutex_);
+    if (!cause_.ok() && (!unreachable || unreachable_)) return;
+    cause_ = failure;
+    unreachable_ = unreachable;
+  }
 
-  const std::vector<std::optional<absl::StatusOr<StepOutcome>>>& WaitForAll() {
+  const std::vector<std::optional<absl::StatusOr<StepOutcome>>>& WaitForPeers() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return arrived_ == answers_.size(); });
-    return answers_;
+    changed_.wait(lock, [this] { return arrived_ == peers_.size(); });
+    return peers_;
+  }
+  [[nodiscard]] absl::Status cause() const {
+    const std::lock_guard lock(mutex_);
+    return cause_;
   }
 
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::size_t arrived_ = 0;
-  std::vector<std::optional<absl::StatusOr<StepOutcome>>> answers_;
+  std::vector<std::optional<absl::StatusOr<StepOutcome>>> peers_;
+  absl::Status cause_;
+  bool unreachable_ = false;
 };
 
-// A peer that does not answer is a lost rank; what it says itself keeps its reason.
-absl::Status AboutPeer(const std::string& peer, const StepPlan& step, const absl::Status& status) {
+// Not a fault that all ranks agree on: the plan is lost.
+bool IsFailure(const absl::Status& status) { return !status.ok() && !IsAgreedFault(status); }
+
+// The failure as clients are told. One that does not answer, or gave up, is a lost rank; what it says
+// otherwise keeps its reason.
+absl::Status Explained(const StepPlan& step, const std::string& worker, const absl::Status& status) {
+  if (!IsFailure(status)) return status;
   TypedError error = ErrorOf(status);
-  error.message = absl::StrFormat("step %d failed on worker %s: %s", step.step, peer, error.message);
-  error.metadata["worker"] = peer;
-  const bool silent =
-      error.reason == reason::kWorkerUnreachable || error.code == absl::StatusCode::kDeadlineExceeded;
-  if (silent) {
+  error.message = absl::StrFormat("step %d failed%s: %s", step.step,
+                                  worker.empty() ? "" : " on worker " + worker, error.message);
+  if (!worker.empty()) error.metadata["worker"] = worker;
+  if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsCancelled(status)) {
     error.code = absl::StatusCode::kUnavailable;
     error.reason = reason::kRankLost;
   }
@@ -57,7 +74,7 @@ absl::Status AboutPeer(const std::string& peer, const StepPlan& step, const absl
 
 absl::Status Differ(const std::string& peer, const StepPlan& step) {
   return absl::InternalError(
-      absl::StrFormat("step %d: worker %s computed other tokens than rank 0", step.step, peer));
+      absl::StrFormat("step %d: worker %s came to another outcome than rank 0", step.step, peer));
 }
 
 bool SameOutcome(const StepOutcome& a, const StepOutcome& b) {
@@ -71,17 +88,6 @@ bool SameOutcome(const StepOutcome& a, const StepOutcome& b) {
   return true;
 }
 
-// A worker that is gone explains everything that the others say.
-absl::Status CauseOf(const absl::Status& local, const std::vector<absl::Status>& peers) {
-  for (const absl::Status& status : peers) {
-    if (ErrorOf(status).reason == reason::kRankLost && ErrorOf(status).metadata.contains("worker"))
-      return status;
-  }
-  std::vector<absl::Status> all = {local};
-  all.insert(all.end(), peers.begin(), peers.end());
-  return FirstCause(all);
-}
-
 }  // namespace
 
 absl::StatusOr<StepOutcome> RunStepEverywhere(const StepRunner& local,
@@ -90,35 +96,30 @@ absl::StatusOr<StepOutcome> RunStepEverywhere(const StepRunner& local,
   Answers answers(peers.size());
   for (std::size_t i = 0; i < peers.size(); ++i) {
     peers[i]->Start(step, local.timeout, [&, i](absl::StatusOr<StepOutcome> answer) {
-      // The local ranks may be waiting in a collective for ranks that will never come.
-      if (!answer.ok() && !IsAgreedFault(answer.status()))
+      if (IsFailure(answer.status())) {
+        answers.NoteFailure(Explained(step, peers[i]->name(), answer.status()),
+                            ReasonOf(answer.status()) == reason::kWorkerUnreachable);
+        // The local ranks may be waiting in a collective for ranks that will never come.
         local.abort("worker " + peers[i]->name() + " failed");
-      answers.Set(i, std::move(answer));
+      }
+      answers.SetPeer(i, std::move(answer));
     });
   }
   const absl::StatusOr<StepOutcome> mine = local.execute(step);
-  if (!mine.ok() && !IsAgreedFault(mine.status())) {
+  if (IsFailure(mine.status())) {
+    answers.NoteFailure(Explained(step, "", mine.status()), /*unreachable=*/false);
     local.abort("step failed");
     for (const std::unique_ptr<StepPeer>& peer : peers) peer->Cancel();
   }
-  const auto& theirs = answers.WaitForAll();
-  std::vector<absl::Status> failures;
-  bool all_faults = IsAgreedFault(mine.status());
+  const auto& theirs = answers.WaitForPeers();
+  if (const absl::Status cause = answers.cause(); !cause.ok()) return cause;
   for (std::size_t i = 0; i < peers.size(); ++i) {
     const absl::StatusOr<StepOutcome>& answer = *theirs[i];
-    all_faults = all_faults && IsAgreedFault(answer.status());
-    if (!answer.ok()) {
-      failures.push_back(AboutPeer(peers[i]->name(), step, answer.status()));
-    } else if (mine.ok() && !SameOutcome(*mine, *answer)) {
-      failures.push_back(Differ(peers[i]->name(), step));
-    }
+    // A fault is agreed on by all ranks, or by none.
+    const bool same = answer.ok() && mine.ok() ? SameOutcome(*mine, *answer) : answer.ok() == mine.ok();
+    if (!same) return Differ(peers[i]->name(), step);
   }
-  if (all_faults) return mine.status();
-  const absl::Status cause = CauseOf(mine.status(), failures);
-  if (cause.ok()) return mine;
-  if (IsAgreedFault(cause))
-    return absl::InternalError("ranks disagree about a fault: " + std::string(cause.message()));
-  return cause;
+  return mine;
 }
 
 }  // namespace kvasir

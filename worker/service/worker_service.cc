@@ -52,6 +52,7 @@ class WorkerService::Impl final : public Raw {
   Impl(WorkerNode& node, const WorkerServiceOptions& options)
       : node_(node),
         options_(options),
+        streams_(options.stream_queue_max),
         control_(options.control_threads),
         prepare_(options.prepare_threads),
         steps_(options.step_threads) {}

@@ -23,6 +23,7 @@ struct WorkerServiceOptions {
   std::size_t control_threads = 4;
   std::size_t prepare_threads = 4;
   std::size_t step_threads = 4;
+  std::size_t stream_queue_max = 4096;  // events that may wait for a client
 };
 
 class WorkerService {

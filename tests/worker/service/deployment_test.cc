@@ -1,5 +1,6 @@
 // Two workers, one deployment: prepare, commit, decode, replace, release, and what happens when one of them
 // goes.
+#include <grpc/grpc.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -280,6 +281,29 @@ TEST(TwoWorkersTest, ADrainingServerFinishesItsStreamsAndRefusesNewRequests) {
   while (stream->Read(&response)) testing::Take(response, result);
   EXPECT_EQ(ErrorOf(testing::StatusOfCall(stream->Finish())).reason, reason::kServerStopping);
   EXPECT_TRUE(result.requests[1].finished);
+}
+
+TEST(TwoWorkersTest, AClientThatDoesNotReadLosesItsStreamAndHoldsNobodyUp) {
+  WorkerRig rig(RigOptions{.workers = 1, .stream_queue_max = 8});
+  KVASIR_ASSERT_OK(rig.Apply(RigPlan(1), 1));
+  // A window of a few messages: what the client does not read stays on the server.
+  grpc::ChannelArguments narrow;
+  narrow.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  narrow.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64);
+  const auto stub = wire::WorkerService::NewStub(
+      grpc::CreateCustomChannel(rig.at(0).address(), grpc::InsecureChannelCredentials(), narrow));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+  const auto stream = stub->Decode(&context);
+  for (std::int64_t tag = 1; tag <= 3; ++tag)
+    ASSERT_TRUE(stream->Write(JoinMessage(tag, {1, 2, 3}, 90, false)));
+  ExpectAllFinished(DecodeAllOf(*rig.at(0).stub, {JoinMessage(1, {1, 2, 3}, 90, false)}), 1);
+  wire::DecodeResponse response;
+  while (stream->Read(&response)) {
+  }
+  EXPECT_EQ(ErrorOf(testing::StatusOfCall(stream->Finish())).reason, reason::kClientTooSlow);
+  const DecodeResult after = DecodeAllOf(*rig.at(0).stub, {JoinMessage(1, {1, 2, 3}, 9, true)});
+  ExpectAllFinished(after, 1);
 }
 
 TEST(TwoWorkersTest, PreflightMeasuresComparesAndFrees) {

@@ -62,6 +62,21 @@ class FakePeer final : public StepPeer {
   Behaviour behaviour_;
 };
 
+// Answers only when it is cancelled.
+class WaitingPeer final : public StepPeer {
+ public:
+  explicit WaitingPeer(absl::Status answer) : answer_(std::move(answer)) {}
+  [[nodiscard]] std::string name() const override { return "node-b:1"; }
+  void Start(const StepPlan& /*step*/, milliseconds /*timeout*/, Done done) override {
+    done_ = std::move(done);
+  }
+  void Cancel() override { done_(answer_); }
+
+ private:
+  const absl::Status answer_;
+  Done done_;
+};
+
 class FakeSink final : public DecodeSink {
  public:
   explicit FakeSink(std::size_t capacity = 1'000'000) : capacity_(capacity) {}
@@ -72,8 +87,9 @@ class FakeSink final : public DecodeSink {
     changed_.notify_all();
     return true;
   }
-  void Fail(const absl::Status& cause) override {
+  void Fail(const std::vector<std::int64_t>& tags, const absl::Status& cause) override {
     const std::lock_guard lock(mutex_);
+    for (const std::int64_t tag : tags) events_.push_back({tag, cause});
     failure_ = cause;
     changed_.notify_all();
   }
@@ -374,6 +390,7 @@ struct StepCase {
   absl::Status peer;
   absl::StatusCode code;
   std::string reason;
+  bool local_first = false;
 };
 void PrintTo(const StepCase& c, std::ostream* out) { *out << c.name; }
 
@@ -391,7 +408,11 @@ TEST_P(RunStepTest, TheCauseIsTheOneThatExplainsTheOthers) {
     return Answer(step);
   };
   std::vector<std::unique_ptr<StepPeer>> peers;
-  peers.push_back(std::make_unique<FakePeer>([&](const StepPlan&) { return answer(GetParam().peer); }));
+  if (GetParam().local_first) {
+    peers.push_back(std::make_unique<WaitingPeer>(GetParam().peer));
+  } else {
+    peers.push_back(std::make_unique<FakePeer>([&](const StepPlan&) { return answer(GetParam().peer); }));
+  }
   const StepRunner local{[&](const StepPlan&) { return answer(GetParam().local); }, [](const std::string&) {},
                          kLong};
   const absl::StatusOr<StepOutcome> outcome = RunStepEverywhere(local, peers, step);
@@ -413,7 +434,11 @@ INSTANTIATE_TEST_SUITE_P(
                                absl::FailedPreconditionError("not running"),
                                absl::StatusCode::kFailedPrecondition, "FAILED_PRECONDITION"},
                       StepCase{"LocalIsBroken", absl::InternalError("bug"), absl::CancelledError("cancelled"),
-                               absl::StatusCode::kInternal, "INTERNAL"}),
+                               absl::StatusCode::kInternal, "INTERNAL", true},
+                      StepCase{"PeerStops", absl::CancelledError("aborted"), absl::CancelledError("stopping"),
+                               absl::StatusCode::kUnavailable, reason::kRankLost},
+                      StepCase{"LocalNoticesFirst", absl::UnavailableError("rank 1 is gone"), Unreachable(),
+                               absl::StatusCode::kUnavailable, reason::kRankLost, true}),
     [](const auto& tested) { return tested.param.name; });
 
 TEST(RunStepTest, OtherTokensOnAPeerAreAnError) {
@@ -431,7 +456,8 @@ TEST(RunStepTest, OtherTokensOnAPeerAreAnError) {
     return outcome;
   }));
   const StepRunner local{[](const StepPlan& s) { return Answer(s); }, [](const std::string&) {}, kLong};
-  EXPECT_THAT(RunStepEverywhere(local, peers, step), StatusIs(absl::StatusCode::kInternal, "other tokens"));
+  EXPECT_THAT(RunStepEverywhere(local, peers, step),
+              StatusIs(absl::StatusCode::kInternal, "another outcome"));
 }
 
 }  // namespace

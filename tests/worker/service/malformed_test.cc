@@ -113,7 +113,7 @@ std::vector<Case> PrepareCases() {
             plan.parents += 1;
             SetPlanText(r, PlanToText(plan));
           },
-          reason::kPlanInvalid, ""),
+          reason::kPlanInvalid, "plan_text"),
       Prepare(
           "TamperedPlanText", [](R& r) { r.set_plan_text(r.plan_text() + "\n"); }, reason::kPlanHashMismatch,
           "plan_id"),
@@ -476,7 +476,7 @@ INSTANTIATE_TEST_SUITE_P(
         JoinCase{
             "HugePrompt",
             [](wire::DecodeRequest& r) { r.mutable_join()->mutable_prompt_token_ids()->Resize(1 << 20, 1); },
-            Code::kInvalidArgument, reason::kValueOutOfRange, "max_tokens"},
+            Code::kInvalidArgument, reason::kValueOutOfRange, "prompt_token_ids"},
         JoinCase{
             "TokenBeyondTheVocabulary",
             [](wire::DecodeRequest& r) { r.mutable_join()->set_prompt_token_ids(1, testing::kSmallVocab); },

@@ -52,6 +52,7 @@ RigWorker StartWorker(const RigOptions& rig, std::size_t index, const Clock& clo
   worker.node = std::make_unique<WorkerNode>(NodeOptions(rig, index, *worker.listener, clock));
   WorkerServiceOptions service;
   service.backend = "cpu";
+  service.stream_queue_max = rig.stream_queue_max;
   service.comm = {"127.0.0.1", worker.listener->port()};
   worker.service = std::make_unique<WorkerService>(*worker.node, service);
   RpcServerOptions server;

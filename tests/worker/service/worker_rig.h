@@ -21,6 +21,7 @@
 #include "kvasir/worker/v1/worker_service.grpc.pb.h"
 #include "tests/testing/engine_plan.h"
 #include "worker/comm/comm_listener.h"
+#include "worker/service/decode_stream.h"
 #include "worker/service/worker_node.h"
 #include "worker/service/worker_service.h"
 
@@ -32,6 +33,7 @@ struct RigOptions {
   std::size_t workers = 2;
   std::size_t ranks_per_worker = 1;
   Bytes memory{std::int64_t{64} << 20};  // per rank
+  std::size_t stream_queue_max = kStreamQueueMax;
   std::function<RankFacts(std::size_t worker)> extra_facts = [](std::size_t) { return RankFacts(); };
 };
 
