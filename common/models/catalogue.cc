@@ -219,6 +219,7 @@ std::string Lower(std::string_view text) {
 absl::Status NotFound(std::string_view name) {
   const std::string wanted = Lower(name.substr(0, 64));
   std::vector<std::pair<std::size_t, std::string_view>> near;
+  near.reserve(kEntries.size());
   for (const Entry& entry : kEntries) near.emplace_back(EditDistance(wanted, entry.name), entry.name);
   std::sort(near.begin(), near.end());
   TypedError error;

@@ -125,7 +125,7 @@ class TextReader {
 absl::StatusOr<std::string> WordLine(TextReader& text, std::string_view name) {
   LineReader line = text.Line();
   line.Expect(name);
-  const std::string word(line.Next());
+  std::string word(line.Next());
   KVASIR_RETURN_IF_ERROR(line.Finish());
   return word;
 }

@@ -17,6 +17,8 @@ namespace kvasir::cli {
 namespace {
 
 constexpr std::size_t kDigitsMax = 18;
+constexpr std::int64_t kKilo = 1024;
+constexpr std::int64_t kMega = kKilo * kKilo;
 constexpr std::size_t kListMax = 1024;
 
 struct Unit {
@@ -71,8 +73,8 @@ absl::StatusOr<std::int64_t> ParseTokens(std::string_view text) {
   if (text == "max") return 0;
   std::int64_t unit = 1;
   std::string_view digits = text;
-  if (!digits.empty() && (digits.back() == 'k' || digits.back() == 'K')) unit = 1024;
-  if (!digits.empty() && (digits.back() == 'm' || digits.back() == 'M')) unit = 1024 * 1024;
+  if (!digits.empty() && (digits.back() == 'k' || digits.back() == 'K')) unit = kKilo;
+  if (!digits.empty() && (digits.back() == 'm' || digits.back() == 'M')) unit = kMega;
   if (unit > 1) digits.remove_suffix(1);
   const std::optional<std::int64_t> value = ParseInt(digits);
   const std::optional<std::int64_t> tokens = value.has_value() ? CheckedMul(*value, unit) : std::nullopt;
@@ -156,8 +158,8 @@ std::string Thousands(std::int64_t value) {
 }
 
 std::string TokensText(std::int64_t tokens) {
-  if (tokens > 0 && tokens % (1024 * 1024) == 0) return absl::StrFormat("%dm", tokens / (1024 * 1024));
-  if (tokens > 0 && tokens % 1024 == 0) return absl::StrFormat("%dk", tokens / 1024);
+  if (tokens > 0 && tokens % kMega == 0) return absl::StrFormat("%dm", tokens / kMega);
+  if (tokens > 0 && tokens % kKilo == 0) return absl::StrFormat("%dk", tokens / kKilo);
   return std::to_string(tokens);
 }
 

@@ -56,6 +56,7 @@ const Command* FindCommand(std::string_view name) {
 
 int UnknownCommand(const Console& console, const std::string& name) {
   std::vector<std::string> known;
+  known.reserve(kCommands.size());
   for (const Command& command : kCommands) known.emplace_back(command.name);
   const std::string near = Nearest(name, known);
   console.err << absl::StrFormat("kvasir: unknown command \"%s\"%s\n", name,

@@ -75,6 +75,7 @@ void ShowRefusals(const Console& console, const PlanQuestion& question, const Re
                 << "\n\n";
     console.out << Wrapped(RefusalSentence(refusal) + ".", "  ") << Wrapped(row.why, "  ");
     std::vector<std::string> ways;
+    ways.reserve(refusal.remedies.size());
     for (const std::string& remedy : refusal.remedies) ways.push_back(InFlagWords(remedy));
     console.out << WaysOut("Try", ways);
     console.out << "  Rule page: docs/generated/refusals.md#" << Lower(row.name) << "\n\n";

@@ -41,6 +41,7 @@ struct CacheWord {
 // One line a layer, sorted, so that the digest does not depend on the list's order.
 std::string DigestOf(const std::vector<CacheLayer>& layers) {
   std::vector<std::string> lines;
+  lines.reserve(layers.size());
   for (const CacheLayer& layer : layers) {
     lines.push_back(absl::StrFormat("%s %s %s\n", LayerIdText(layer.id), layer.name,
                                     std::visit(CacheText{}, layer.cache)));
