@@ -114,12 +114,14 @@ def arguments(docs, container):
 
 def check_drain(docs):
     for doc, container in containers(docs):
-        drain = arguments(docs, container).get('--drain-seconds', '')
-        grace = pod_of(doc).get('terminationGracePeriodSeconds', 30)
-        if not drain.isdigit():
+        flags = arguments(docs, container)
+        killed = pod_of(doc).get('terminationGracePeriodSeconds', 30)
+        if not flags.get('--drain-seconds', '').isdigit():
             yield f'{name_of(doc)}: --drain-seconds is not given'
-        elif grace < int(drain) + DRAIN_MARGIN_SECONDS:
-            yield f'{name_of(doc)}: killed after {grace} s, but draining takes {drain} s and a margin'
+            continue
+        drain = int(flags['--drain-seconds']) + int(flags.get('--grace-seconds', '0'))
+        if killed < drain + DRAIN_MARGIN_SECONDS:
+            yield f'{name_of(doc)}: killed after {killed} s, but draining takes {drain} s and a margin'
 
 
 def check_selectors(docs):
