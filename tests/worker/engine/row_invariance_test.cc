@@ -39,7 +39,7 @@ Plan PlanOf(const Topology& topology, std::int64_t draft_tokens, std::int64_t ma
 }
 
 bool SameBits(std::span<const float> a, std::span<const float> b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
 }
 
 // Target logits of rank 0 by (prompt, position), of the rows whose whole input is the sequence's own.
