@@ -19,8 +19,8 @@ struct DecodeCase {
   bool causal = true;
   std::int64_t dcp = 1;
   std::int64_t interleave = 1;
-  std::int64_t latent = 64;
-  std::int64_t rope = 16;
+  std::int64_t latent = 40;
+  std::int64_t rope = 8;
   std::int64_t block_tokens = 16;
   std::int64_t split_tokens = 64;
   DType dtype = DType::kBf16;

@@ -92,6 +92,7 @@ class CachelessModelImpl : public CachelessModel {
     }
     for (const RoleLayer& layer : draft_.layers) {
       std::vector<ExpandedRow> cache;
+      cache.reserve(context.size());
       for (std::size_t t = 0; t < context.size(); ++t) {
         cache.push_back(forward.Row(layer, context[t], static_cast<std::int64_t>(t)));
       }

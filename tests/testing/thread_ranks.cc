@@ -65,6 +65,7 @@ absl::Status RunRanks(std::int64_t ranks, const std::function<absl::Status(std::
   std::vector<absl::Status> results(static_cast<std::size_t>(ranks));
   if (ranks == 1) return body(0);
   std::vector<std::thread> threads;
+  threads.reserve(results.size());
   for (std::int64_t r = 0; r < ranks; ++r) {
     threads.emplace_back([&, r] { results[static_cast<std::size_t>(r)] = body(r); });
   }

@@ -23,7 +23,7 @@ TEST(DemoPairTest, OutputIsVariedAndDraftsArePartlyAccepted) {
   options.blocks = 20;
   std::int64_t drafted = 0;
   std::int64_t accepted = 0;
-  for (const std::int64_t seed : {1, 2, 3}) {
+  for (const std::int64_t seed : {1, 2}) {
     options.seed = seed;
     const auto ranks = ModelRanks::Create(options);
     KVASIR_ASSERT_OK(ranks);
