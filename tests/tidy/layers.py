@@ -22,7 +22,6 @@ class Rule:
 LIBRARIES = {
     'status': ('absl/status/', 'absl/strings/'),
     'json': ('nlohmann/',),
-    'cli': ('CLI/',),
     'glog': ('glog/',),
     'grpc': ('grpc/', 'grpcpp/'),
     'protobuf': ('google/protobuf/',),
@@ -59,15 +58,15 @@ RULES = (
     ('planner/dispatch/*_caller.*', _EXECUTOR),
     ('planner/dispatch/*', Rule(_PLAN, ('status', 'posix'))),
     ('planner/service/*', Rule(_PLANNING + ('planner/dispatch',) + _WIRE, _GRPC)),
-    ('planner/cli/remote/*', Rule(_PLANNING + ('planner/cli',) + _WIRE, _GRPC + ('cli', 'json', 'posix'))),
-    ('planner/cli/*', Rule(_PLANNING, ('status', 'cli', 'json', 'posix'))),
-    ('planner/main.cc', Rule(_PLANNING + ('planner/dispatch', 'planner/service') + _WIRE, _GRPC + ('cli', 'posix'))),
+    ('planner/cli/remote/*', Rule(_PLANNING + ('planner/cli',) + _WIRE, _GRPC + ('json', 'posix'))),
+    ('planner/cli/*', Rule(_PLANNING, ('status', 'json', 'posix'))),
+    ('planner/main.cc', Rule(_PLANNING + ('planner/dispatch', 'planner/service') + _WIRE, _GRPC + ('posix',))),
     ('worker/engine/*', Rule(_ENGINE, ('status',))),
     ('worker/cpu/*', Rule(_ENGINE, ('status',))),
     ('worker/comm/*', Rule(_ENGINE, ('status', 'posix'))),
     ('worker/service/*', Rule(_ENGINE + ('worker/cpu', 'worker/comm') + _WIRE, _GRPC + ('posix',))),
     ('worker/main.cc', Rule(_ENGINE + ('worker/cpu', 'worker/comm', 'worker/service') + _WIRE,
-                            _GRPC + ('cli', 'posix'))),
+                            _GRPC + ('posix',))),
 )
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
