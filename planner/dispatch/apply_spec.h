@@ -26,7 +26,7 @@ struct ApplyTimes {
 };
 
 // A commit is sent only while more than twice its deadline is left of the lease, so a lease is much longer.
-[[nodiscard]] constexpr std::int64_t LeaseMs(const ApplyTimes& times) { return times.commit_ms * 4 + 20'000; }
+[[nodiscard]] constexpr std::int64_t LeaseMs(const ApplyTimes& times) { return times.commit_ms * 4 + 5'000; }
 
 struct PreflightSettings {
   std::int32_t replays_per_graph = 0;  // 0: the worker's default

@@ -1,5 +1,5 @@
 // The planner dies: what waits for it is freed by its lease, what serves goes on serving. Slow, since the
-// shortest lease that a planner asks for is 20 s.
+// shortest lease that a planner asks for is 5 s.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -41,7 +41,7 @@ TEST_F(TwoProcessTest, ThePlannerKilledBetweenPrepareAndCommit) {
   const ApplyOutcome applied = ApplyToBoth();
   killer.join();
   EXPECT_EQ(applied.status.code(), absl::StatusCode::kUnavailable) << applied.status;
-  // Nobody renews the leases any more (20 s and four commit deadlines).
+  // Nobody renews the leases any more (5 s and four commit deadlines).
   EXPECT_TRUE(BecomesEmpty(leader_, seconds(40))) << Logs();
   EXPECT_TRUE(BecomesEmpty(follower_, seconds(40))) << Logs();
   (void)planner_.process->WaitForExit();
