@@ -23,6 +23,7 @@ std::int64_t ParentsFor(std::span<const PoolLoad> loads, std::int64_t requests, 
 
 std::vector<PoolLoad> LoadsOf(const Plan& plan) {
   std::vector<PoolLoad> loads;
+  loads.reserve(plan.pools.size());
   for (const PlanPool& pool : plan.pools) {
     loads.push_back({.demand = DemandOf(plan, pool),
                      .stride_bytes = pool.stride_bytes,

@@ -100,7 +100,7 @@ Refusal HeadsNotDivisibleByTp(std::string subject, std::string what, std::int64_
       {{"what", std::move(what)}, {"heads", std::to_string(heads)}, {"tp", std::to_string(tp)}});
 }
 
-Refusal DtypeUnknown(std::string field, std::string word) {
+Refusal DtypeUnknown(std::string_view field, std::string word) {
   return MakeRefusal(RuleId::kDtypeUnknown, {}, {{"dtype", std::move(word)}}, field);
 }
 

@@ -117,7 +117,7 @@ void SortRefusals(std::vector<Refusal>& refusals);
 // `what` is "attention heads", "key-value heads" or "recurrent heads" of the layer or model `subject`.
 [[nodiscard]] Refusal HeadsNotDivisibleByTp(std::string subject, std::string what, std::int64_t heads,
                                             std::int64_t tp);
-[[nodiscard]] Refusal DtypeUnknown(std::string field, std::string word);
+[[nodiscard]] Refusal DtypeUnknown(std::string_view field, std::string word);
 
 }  // namespace kvasir
 

@@ -29,6 +29,7 @@ class PerBackend {
 
 std::string DTypesText(const std::vector<DType>& dtypes) {
   std::vector<std::string> names;
+  names.reserve(dtypes.size());
   for (const DType dtype : dtypes) names.emplace_back(DTypeName(dtype));
   return names.empty() ? "none" : JoinedText(names);
 }

@@ -67,7 +67,7 @@ void CheckTensors(const TensorPaths& paths, const LayerSpec& layer, const std::v
     CheckName(paths.name, tensor.name, layer.name, found);
     CheckRange(paths.elements, tensor.elements, 1, kStateElementsMax, layer.name, found);
     if (DTypeName(tensor.dtype) != "invalid") continue;
-    found.push_back(DtypeUnknown(std::string(paths.dtype), std::to_string(static_cast<int>(tensor.dtype))));
+    found.push_back(DtypeUnknown(paths.dtype, std::to_string(static_cast<int>(tensor.dtype))));
   }
 }
 
