@@ -54,7 +54,7 @@ RULES = (
     ('planner/core/*', Rule(_PLAN, ('status',), pure=True)),
     ('planner/rulesets/*', Rule(_PLAN + ('planner/core',), ('status',), pure=True)),
     ('planner/request/*', Rule(_PLANNING, ('status',))),
-    ('planner/dispatch/dispatcher.*', _EXECUTOR),
+    ('planner/dispatch/dispatcher*', _EXECUTOR),
     ('planner/dispatch/*_caller.*', _EXECUTOR),
     ('planner/dispatch/*', Rule(_PLAN, ('status', 'posix'))),
     ('planner/service/*', Rule(_PLANNING + ('planner/dispatch',) + _WIRE, _GRPC)),
