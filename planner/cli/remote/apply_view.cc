@@ -1,6 +1,8 @@
 #include "planner/cli/remote/apply_view.h"
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -22,9 +24,70 @@ std::string MicrosecondsText(std::int64_t us) {
   return absl::StrFormat("%s.%03d ms", Thousands(us / 1000), static_cast<int>(us % 1000));
 }
 
+std::string MillionthsText(std::int64_t parts_per_billion) {
+  return absl::StrFormat("%s.%03d ppm", Thousands(parts_per_billion / 1000),
+                         static_cast<int>(parts_per_billion % 1000));
+}
+
 bool Passed(const plan::v1::RowComparison& comparison) {
   return comparison.replay_equals_eager() &&
          comparison.error_parts_per_billion() <= comparison.tolerance_parts_per_billion();
+}
+
+// One line for each graph: the shortest replay of any rank, and the median of the slowest rank, which all
+// wait for.
+std::string TimingsText(const ApplyProgress& progress) {
+  struct Times {
+    std::int64_t shortest = 0;
+    std::int64_t median = 0;
+  };
+  std::vector<std::array<std::string, 3>> order;
+  std::map<std::array<std::string, 3>, Times> times;
+  for (const planner::v1::WorkerPrepared& worker : progress.prepared) {
+    for (const auto& t : worker.graph_timings()) {
+      const std::array<std::string, 3> key = {t.pass(), std::to_string(t.query_rows()),
+                                              std::to_string(t.bucket())};
+      const Times own{Microseconds(t.shortest()), Microseconds(t.median())};
+      const auto [it, fresh] = times.try_emplace(key, own);
+      if (fresh) order.push_back(key);
+      it->second.shortest = std::min(it->second.shortest, own.shortest);
+      it->second.median = std::max(it->second.median, own.median);
+    }
+  }
+  TextTable table("lrrrr");
+  table.Row({"Pass", "Rows", "Requests", "Shortest", "Median"});
+  for (const auto& key : order) {
+    table.Row(
+        {key[0], key[1], key[2], MicrosecondsText(times[key].shortest), MicrosecondsText(times[key].median)});
+  }
+  return table.Text(0);
+}
+
+// One line for each pass: the rank that is furthest from the reference, and whether every replay equalled
+// eager.
+std::string ComparisonsText(const ApplyProgress& progress) {
+  std::vector<plan::v1::RowComparison> worst;
+  for (const planner::v1::WorkerPrepared& worker : progress.prepared) {
+    for (const auto& c : worker.comparisons()) {
+      const auto it =
+          std::find_if(worst.begin(), worst.end(), [&c](const auto& w) { return w.pass() == c.pass(); });
+      if (it == worst.end()) {
+        worst.push_back(c);
+        continue;
+      }
+      const bool equal = it->replay_equals_eager() && c.replay_equals_eager();
+      if (c.error_parts_per_billion() > it->error_parts_per_billion()) *it = c;
+      it->set_replay_equals_eager(equal);
+    }
+  }
+  TextTable table("lrrrl");
+  table.Row({"Pass", "Rows", "Distance", "Allowed", "Replay"});
+  for (const plan::v1::RowComparison& c : worst) {
+    table.Row({c.pass(), std::to_string(c.row_count()), MillionthsText(c.error_parts_per_billion()),
+               MillionthsText(c.tolerance_parts_per_billion()),
+               c.replay_equals_eager() ? "equals eager" : "DIFFERS FROM EAGER"});
+  }
+  return table.Text(0);
 }
 
 Json WorkerJson(const planner::v1::WorkerPrepared& worker) {
@@ -76,8 +139,9 @@ void ShowPrepared(const Console& console, const planner::v1::WorkerPrepared& wor
     graphs += m.graph_count();
     planned_graphs += m.planned_graph_count();
   }
-  console.out << absl::StrFormat("prepare   %s   %d ranks   %s of %s   graphs %d/%d   agreed\n",
-                                 worker.worker_address(), worker.measurements_size(), BytesText(arena),
+  console.out << absl::StrFormat("prepare   %s   %d rank%s   %s of %s   graphs %d/%d   agreed\n",
+                                 worker.worker_address(), worker.measurements_size(),
+                                 worker.measurements_size() == 1 ? "" : "s", BytesText(arena),
                                  BytesText(planned), graphs, planned_graphs)
               << std::flush;
 }
@@ -94,27 +158,11 @@ bool PreflightPassed(const ApplyProgress& progress) {
 }
 
 void ShowPreflight(const Console& console, const ApplyProgress& progress, std::chrono::milliseconds took) {
-  TextTable timings("rlrrrr");
-  timings.Row({"Rank", "Pass", "Rows", "Requests", "Shortest", "Median"});
-  TextTable comparisons("rlrrll");
-  comparisons.Row({"Rank", "Pass", "Rows", "Distance", "Allowed", "Replay"});
-  for (const planner::v1::WorkerPrepared& worker : progress.prepared) {
-    for (const auto& t : worker.graph_timings()) {
-      timings.Row({std::to_string(t.rank()), t.pass(), std::to_string(t.query_rows()),
-                   std::to_string(t.bucket()), MicrosecondsText(Microseconds(t.shortest())),
-                   MicrosecondsText(Microseconds(t.median()))});
-    }
-    for (const auto& c : worker.comparisons()) {
-      comparisons.Row({std::to_string(c.rank()), c.pass(), std::to_string(c.row_count()),
-                       absl::StrFormat("%de-9", c.error_parts_per_billion()),
-                       absl::StrFormat("%de-9", c.tolerance_parts_per_billion()),
-                       c.replay_equals_eager() ? "equals eager" : "DIFFERS FROM EAGER"});
-    }
-  }
-  console.out << "\n" << timings.Text(0) << "\n" << comparisons.Text(0) << "\n";
+  console.out << "\n" << TimingsText(progress) << "\n" << ComparisonsText(progress) << "\n";
   const bool passed = PreflightPassed(progress);
+  const std::size_t workers = progress.prepared.size();
   console.out << Inked(console, passed ? Ink::kGood : Ink::kBad, passed ? "passed" : "failed")
-              << absl::StrFormat("   %d workers, everything freed   %s\n", progress.prepared.size(),
+              << absl::StrFormat("   %d worker%s, everything freed   %s\n", workers, workers == 1 ? "" : "s",
                                  SecondsText(took));
 }
 

@@ -218,7 +218,7 @@ TEST_F(RemoteTest, ApplySendsTheStoredPlanItsModelsAndEveryRank) {
            "replace", "--seed", "5", "--drain-timeout", "1500ms"});
   EXPECT_EQ(answer.code, kExitOk) << answer.err;
   EXPECT_THAT(answer.out,
-              HasSubstr("prepare   node-a:7451   1 ranks   8.00 MiB of 8.00 MiB   graphs 20/20   agreed"));
+              HasSubstr("prepare   node-a:7451   1 rank   8.00 MiB of 8.00 MiB   graphs 20/20   agreed"));
   EXPECT_THAT(answer.out, HasSubstr("commit    epoch 12 on 2 of 2 workers"));
   const planner::v1::ApplyPlanRequest& sent = planner_.apply_request;
   EXPECT_EQ(sent.plan_id(), id);
@@ -259,6 +259,7 @@ TEST_F(RemoteTest, PreflightFailsWhereRowsDiffer) {
   EXPECT_EQ(good.code, kExitOk) << good.err;
   EXPECT_THAT(good.out, HasSubstr("passed   2 workers"));
   EXPECT_THAT(good.out, HasSubstr("1.234 ms"));
+  EXPECT_THAT(good.out, HasSubstr("0.999 ppm"));
   EXPECT_EQ(planner_.apply_request.preflight().replays_per_graph(), 9);
   EXPECT_EQ(planner_.apply_request.preflight().compared_rows(), 4);
   planner_.apply_responses = GoodApply(1001);
