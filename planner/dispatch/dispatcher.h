@@ -77,6 +77,8 @@ class Dispatcher {
   void Stop();
 
  private:
+  static constexpr std::int64_t kTickMs = 200;
+
   struct Run {
     std::int64_t id = 0;
     ApplyState state;
