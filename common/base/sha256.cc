@@ -55,7 +55,8 @@ void Compress(Words& state, const unsigned char* block) {
 }  // namespace
 
 std::string Sha256Hex(std::string_view bytes) {
-  Words state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+  Words state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   // Padding: one 1 bit, zeros, then the length in bits as a 64-bit big-endian number.
   std::string message(bytes);
   message.push_back('\x80');

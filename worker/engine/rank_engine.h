@@ -30,10 +30,11 @@ struct RankEngineOptions {
   std::optional<ModelDescription> draft;
   std::int64_t weight_seed = 0;
   bool use_graphs = true;  // false: every pass runs eagerly (tests compare both)
-  // All tensor ranks, for the agreement at the end of a step; null for a plan of one rank. Outlives the engine.
+  // All tensor ranks, for the agreement at the end of a step; null for a plan of one rank. Outlives the
+  // engine.
   Communicator* communicator = nullptr;
-  // The context group, where dcp > 1: a rank that breaks aborts both, so that no peer waits in either. Outlives
-  // the engine.
+  // The context group, where dcp > 1: a rank that breaks aborts both, so that no peer waits in either.
+  // Outlives the engine.
   Communicator* context_communicator = nullptr;
   // Tests only: replaces the drafted tokens [requests, N] of a speculative step before they are verified.
   std::function<void(const StepPlan&, std::span<std::int32_t>)> draft_override;
