@@ -4,7 +4,8 @@ set -euo pipefail
 
 habit_file=$(realpath "$0")
 cd "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../.."
-jobs=$(nproc)  # shellcheck disable=SC2034  # read by the tools
+# shellcheck disable=SC2034  # read by the tools
+jobs=$(nproc)
 
 # Prints a command, then runs it.
 run() {
