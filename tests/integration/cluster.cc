@@ -90,7 +90,7 @@ absl::StatusOr<planner::v1::ApplyPlanRequest> PlanDemoPair(planner::v1::PlannerS
   planner::v1::CreatePlanResponse response;
   grpc::ClientContext context;
   Deadline(context, std::chrono::seconds(30));
-  const absl::Status status = FromGrpcStatus(planner.CreatePlan(&context, request, &response));
+  absl::Status status = FromGrpcStatus(planner.CreatePlan(&context, request, &response));
   if (!status.ok()) return status;
   if (!response.has_plan()) return absl::FailedPreconditionError("no plan: " + response.ShortDebugString());
   planner::v1::ApplyPlanRequest apply;

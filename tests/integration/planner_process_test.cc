@@ -68,7 +68,7 @@ class PlannerProcessTest : public ::testing::Test {
     wire::GetDeploymentResponse response;
     grpc::ClientContext context;
     SetTimeout(context, seconds(20));
-    const absl::Status status = FromGrpcStatus(planner_.stub->GetDeployment(&context, request, &response));
+    absl::Status status = FromGrpcStatus(planner_.stub->GetDeployment(&context, request, &response));
     if (!status.ok()) return status;
     return response.deployment();
   }

@@ -56,6 +56,7 @@ std::string WorldText(const World& world) {
     text += "|";
   }
   std::vector<std::string> flying;
+  flying.reserve(world.calls.size() + world.replies.size());
   for (const FlyingCall& call : world.calls) {
     flying.push_back(absl::StrFormat("%d>%d %d %d %d", call.action.worker, static_cast<int>(call.action.kind),
                                      call.action.epoch.value(), call.answered,

@@ -32,6 +32,7 @@ namespace {
 
 std::vector<char*> Pointers(std::vector<std::string>& strings) {
   std::vector<char*> pointers;
+  pointers.reserve(strings.size() + 1);
   for (std::string& string : strings) pointers.push_back(string.data());
   pointers.push_back(nullptr);
   return pointers;
@@ -46,8 +47,10 @@ absl::StatusOr<std::unique_ptr<Process>> Process::Start(
     const std::vector<std::pair<std::string, std::string>>& environment) {
   std::vector<std::string> arguments = argv;
   std::vector<std::string> variables;
-  for (const auto& [name, value] : environment)
-    variables.push_back(name + "=" + value);  // the first one counts
+  variables.reserve(environment.size());
+  for (const auto& [name, value] : environment) {  // the first one counts
+    variables.push_back(absl::StrFormat("%s=%s", name, value));
+  }
   for (char** variable = environ; *variable != nullptr; ++variable) variables.emplace_back(*variable);
   const std::vector<char*> argument_pointers = Pointers(arguments);
   const std::vector<char*> variable_pointers = Pointers(variables);

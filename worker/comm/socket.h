@@ -61,8 +61,8 @@ struct Listening {
 [[nodiscard]] absl::StatusOr<Socket> DialTcp(const CommEndpoint& endpoint, const WaitLimit& limit);
 
 // Waits until `fd` has one of the poll(2) `events`, or an error to be found by the next read or write.
-[[nodiscard]] absl::Status WaitFor(int fd, short events,
-                                   const WaitLimit& limit);  // NOLINT(google-runtime-int): poll(2)
+// NOLINTNEXTLINE(google-runtime-int): the type of poll(2)
+[[nodiscard]] absl::Status WaitFor(int fd, short events, const WaitLimit& limit);
 
 // What one attempt did; 0 bytes: try again when ready.
 struct Progress {

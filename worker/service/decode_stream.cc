@@ -152,7 +152,7 @@ void DecodeStream::Fail(const std::vector<std::int64_t>& tags, const absl::Statu
 void DecodeStream::PumpLocked() {
   if (call_ == nullptr || writing_ || finished_) return;
   if (!queue_.empty()) {
-    out_ = std::move(queue_.front());
+    out_ = queue_.front();
     queue_.pop_front();
     writing_ = true;
     call_->StartWrite(&out_);

@@ -105,14 +105,14 @@ absl::StatusOr<StepOutcome> RunStepEverywhere(const StepRunner& local,
       answers.SetPeer(i, std::move(answer));
     });
   }
-  const absl::StatusOr<StepOutcome> mine = local.execute(step);
+  absl::StatusOr<StepOutcome> mine = local.execute(step);
   if (IsFailure(mine.status())) {
     answers.NoteFailure(Explained(step, "", mine.status()), /*unreachable=*/false);
     local.abort("step failed");
     for (const std::unique_ptr<StepPeer>& peer : peers) peer->Cancel();
   }
   const auto& theirs = answers.WaitForPeers();
-  if (const absl::Status cause = answers.cause(); !cause.ok()) return cause;
+  if (absl::Status cause = answers.cause(); !cause.ok()) return cause;
   for (std::size_t i = 0; i < peers.size(); ++i) {
     const absl::StatusOr<StepOutcome>& answer = *theirs[i];
     // A fault is agreed on by all ranks, or by none.

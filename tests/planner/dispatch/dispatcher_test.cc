@@ -60,7 +60,8 @@ class DispatcherTest : public ::testing::Test {
             .done = [heard](const ApplyEnd& end) { heard->promise.set_value(end); }};
   }
 
-  ApplyEnd Run(const StartApplyEvent& event, std::shared_ptr<Heard> heard = std::make_shared<Heard>()) {
+  ApplyEnd Run(const StartApplyEvent& event,
+               const std::shared_ptr<Heard>& heard = std::make_shared<Heard>()) {
     KVASIR_EXPECT_OK(dispatcher_->Apply("d", event, std::nullopt, Listen(heard)));
     return heard->end.get();
   }

@@ -37,7 +37,7 @@ struct Case {
 };
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
-Case Plan(std::string name, std::function<void(CreatePlanRequest&)> spoil, std::string reason,
+Case Plan(std::string name, const std::function<void(CreatePlanRequest&)>& spoil, std::string reason,
           std::string field, absl::StatusCode code = kInvalid) {
   return {std::move(name),
           "CreatePlan",
@@ -51,7 +51,7 @@ Case Plan(std::string name, std::function<void(CreatePlanRequest&)> spoil, std::
           std::move(field)};
 }
 
-Case Layer(std::string name, std::function<void(plan::v1::LayerSpec&)> spoil, std::string reason,
+Case Layer(std::string name, const std::function<void(plan::v1::LayerSpec&)>& spoil, std::string reason,
            const std::string& field) {
   return {std::move(name),
           "CreatePlan",
@@ -65,7 +65,7 @@ Case Layer(std::string name, std::function<void(plan::v1::LayerSpec&)> spoil, st
           "target.layers.layers[1]." + field};
 }
 
-Case Apply(std::string name, std::function<void(ApplyPlanRequest&)> spoil, std::string reason,
+Case Apply(std::string name, const std::function<void(ApplyPlanRequest&)>& spoil, std::string reason,
            std::string field, absl::StatusCode code = kInvalid) {
   return {std::move(name),
           "ApplyPlan",
@@ -435,19 +435,19 @@ std::vector<Case> AllCases() {
 // One server for all cases: what one request leaves behind must not harm the next.
 class MalformedRequestTest : public ::testing::TestWithParam<Case> {
  protected:
-  static void SetUpTestSuite() { rig_ = std::make_unique<PlannerRig>(); }
-  static void TearDownTestSuite() { rig_.reset(); }
-  static std::unique_ptr<PlannerRig> rig_;
+  static void SetUpTestSuite() { rig = std::make_unique<PlannerRig>(); }
+  static void TearDownTestSuite() { rig.reset(); }
+  static std::unique_ptr<PlannerRig> rig;
 };
-std::unique_ptr<PlannerRig> MalformedRequestTest::rig_;
+std::unique_ptr<PlannerRig> MalformedRequestTest::rig;
 
 TEST_P(MalformedRequestTest, GetsItsTypedErrorAndAGoodRequestFollows) {
   const Case& c = GetParam();
-  const TypedError error = ErrorOf(rig_->Send(c.method, c.bytes()));
+  const TypedError error = ErrorOf(rig->Send(c.method, c.bytes()));
   EXPECT_EQ(absl::StatusCodeToString(error.code), absl::StatusCodeToString(c.code)) << error.message;
   EXPECT_EQ(error.reason, c.reason) << error.message;
   EXPECT_EQ(error.field, c.field) << error.message;
-  KVASIR_EXPECT_OK(rig_->Send("CreatePlan", GoodPlanRequest().SerializeAsString()));
+  KVASIR_EXPECT_OK(rig->Send("CreatePlan", GoodPlanRequest().SerializeAsString()));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, MalformedRequestTest, ::testing::ValuesIn(AllCases()),

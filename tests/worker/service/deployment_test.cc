@@ -313,6 +313,7 @@ TEST(TwoWorkersTest, PreflightMeasuresComparesAndFrees) {
   const Plan plan = RigPlan(2);
   std::vector<absl::StatusOr<wire::PreparePlanResponse>> responses(2, absl::UnknownError("not called"));
   std::vector<std::thread> threads;
+  threads.reserve(2);
   for (std::size_t i = 0; i < 2; ++i) {
     threads.emplace_back([&, i] {
       wire::PreparePlanRequest request = rig.PrepareRequest(i, plan, 1);

@@ -56,8 +56,8 @@ struct Case {
 };
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
-Case Prepare(std::string name, std::function<void(wire::PreparePlanRequest&)> change, std::string reason,
-             std::string field, Code code = Code::kInvalidArgument) {
+Case Prepare(std::string name, const std::function<void(wire::PreparePlanRequest&)>& change,
+             std::string reason, std::string field, Code code = Code::kInvalidArgument) {
   return {std::move(name),
           [change](WorkerRig& rig) {
             wire::PreparePlanRequest request = rig.PrepareRequest(0, RigPlan(2, 2), kRunningEpoch + 1);
@@ -195,7 +195,7 @@ std::vector<Case> PrepareCases() {
   };
 }
 
-Case Step(std::string name, std::function<void(wire::ExecuteStepRequest&)> change, std::string reason,
+Case Step(std::string name, const std::function<void(wire::ExecuteStepRequest&)>& change, std::string reason,
           std::string field, Code code = Code::kInvalidArgument) {
   return {std::move(name),
           [change](WorkerRig& rig) {
@@ -292,7 +292,7 @@ TEST(MalformedStepTest, BlocksOutsideTheArenaAreRefusedAndNothingRuns) {
 
 template <class Request, class Response>
 Case Control(std::string name, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-             std::function<void(Request&)> change, std::string reason, std::string field,
+             const std::function<void(Request&)>& change, std::string reason, std::string field,
              Code code = Code::kInvalidArgument) {
   return {std::move(name),
           [method, change](WorkerRig& rig) {
@@ -437,7 +437,7 @@ INSTANTIATE_TEST_SUITE_P(Requests, MalformedTest, ::testing::ValuesIn(AllCases()
 // Requests of a Decode stream: an error of one leaves the others alone.
 struct JoinCase {
   std::string name;
-  std::function<void(wire::DecodeRequest&)> change;
+  const std::function<void(wire::DecodeRequest&)>& change;
   Code code;
   std::string reason;
   std::string field;

@@ -107,7 +107,7 @@ absl::StatusOr<Response> Call(wire::WorkerService::Stub& stub,
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + timeout);
   Response response;
-  const absl::Status status = StatusOfCall((stub.*method)(&context, request, &response));
+  absl::Status status = StatusOfCall((stub.*method)(&context, request, &response));
   if (!status.ok()) return status;
   return response;
 }
