@@ -77,7 +77,8 @@ absl::Status FinishConnect(int fd, const CommEndpoint& endpoint, const WaitLimit
 
 std::string EndpointText(const CommEndpoint& endpoint) {
   const bool v6 = endpoint.host.find(':') != std::string::npos;
-  return absl::StrFormat(v6 ? "[%s]:%d" : "%s:%d", endpoint.host, endpoint.port);
+  if (v6) return absl::StrFormat("[%s]:%d", endpoint.host, endpoint.port);
+  return absl::StrFormat("%s:%d", endpoint.host, endpoint.port);
 }
 
 Socket::Socket(Socket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
