@@ -437,7 +437,7 @@ INSTANTIATE_TEST_SUITE_P(Requests, MalformedTest, ::testing::ValuesIn(AllCases()
 // Requests of a Decode stream: an error of one leaves the others alone.
 struct JoinCase {
   std::string name;
-  const std::function<void(wire::DecodeRequest&)>& change;
+  std::function<void(wire::DecodeRequest&)> change;
   Code code;
   std::string reason;
   std::string field;
