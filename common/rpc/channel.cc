@@ -8,14 +8,29 @@
 #include "grpc/health/v1/health.grpc.pb.h"
 
 namespace kvasir {
+namespace {
+
+// A connection that could not be made is tried again before a call fails: gRPC 1.51 now and then reports a
+// connect that was merely in progress as failed (it reads errno after other system calls), once in about a
+// thousand. Every call of ours may be repeated: control calls are idempotent, a step carries its number, and
+// a Decode stream is only repeated while it has answered nothing.
+constexpr char kServiceConfig[] = R"({"methodConfig": [{
+  "name": [{}],
+  "retryPolicy": {"maxAttempts": 5, "initialBackoff": "0.1s", "maxBackoff": "1s", "backoffMultiplier": 2,
+                  "retryableStatusCodes": ["UNAVAILABLE"]}}]})";
+
+}  // namespace
 
 std::shared_ptr<grpc::Channel> MakeChannel(const Address& address) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(static_cast<int>(2 * kMessageBytesMax));
   arguments.SetMaxSendMessageSize(static_cast<int>(2 * kMessageBytesMax));
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
+  // Also how long one attempt to connect may take: a busy machine needs more than the time between attempts.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  arguments.SetServiceConfigJSON(kServiceConfig);
+  arguments.SetInt(GRPC_ARG_PER_RPC_RETRY_BUFFER_SIZE, static_cast<int>(2 * kMessageBytesMax));
   // A proxy of the environment must never see traffic between planner and workers.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   return grpc::CreateCustomChannel(AddressText(address), grpc::InsecureChannelCredentials(), arguments);

@@ -157,9 +157,15 @@ absl::Status WorkerRig::CommitAll(const Plan& plan, std::int64_t epoch) {
 }
 
 absl::Status WorkerRig::Apply(const Plan& plan, std::int64_t epoch) {
+  // One worker's failure leaves the others waiting for it: all are named, so that the first cause shows.
+  absl::Status first;
+  std::string all;
   for (const absl::Status& status : PrepareAll(plan, epoch)) {
-    if (!status.ok()) return status;
+    if (status.ok()) continue;
+    if (first.ok()) first = status;
+    all += status.ToString() + "; ";
   }
+  if (!first.ok()) return absl::Status(first.code(), all);
   return CommitAll(plan, epoch);
 }
 
