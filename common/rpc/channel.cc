@@ -16,7 +16,7 @@ namespace {
 // a Decode stream is only repeated while it has answered nothing.
 constexpr char kServiceConfig[] = R"({"methodConfig": [{
   "name": [{}],
-  "retryPolicy": {"maxAttempts": 5, "initialBackoff": "0.1s", "maxBackoff": "1s", "backoffMultiplier": 2,
+  "retryPolicy": {"maxAttempts": 4, "initialBackoff": "0.1s", "maxBackoff": "1s", "backoffMultiplier": 2,
                   "retryableStatusCodes": ["UNAVAILABLE"]}}]})";
 
 }  // namespace
