@@ -41,7 +41,7 @@ void SetTimeout(grpc::ClientContext& context, std::chrono::milliseconds timeout)
 }
 
 absl::Status FromPeer(const grpc::Status& status, const std::string& peer) {
-  const absl::Status decoded = FromGrpcStatus(status);
+  absl::Status decoded = FromGrpcStatus(status);
   if (decoded.ok()) {
     return decoded;
   }
@@ -68,7 +68,7 @@ absl::Status CheckHealth(const std::shared_ptr<grpc::Channel>& channel, const st
   grpc::health::v1::HealthCheckRequest request;
   request.set_service(service);
   grpc::health::v1::HealthCheckResponse response;
-  const absl::Status status = FromGrpcStatus(stub->Check(&context, request, &response));
+  absl::Status status = FromGrpcStatus(stub->Check(&context, request, &response));
   if (!status.ok()) {
     return status;
   }

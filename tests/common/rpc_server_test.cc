@@ -230,6 +230,7 @@ TEST_F(RpcServerTest, AFullServerSaysSoAndRecovers) {
   std::atomic<int> busy = 0;
   std::atomic<int> fine = 0;
   std::atomic<int> ended = 0;
+  callers.reserve(12);
   for (int i = 0; i < 12; ++i) {
     callers.emplace_back([&] {
       grpc::ClientContext context;
