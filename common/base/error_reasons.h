@@ -58,7 +58,7 @@ inline constexpr char kStoreLocked[] = "STORE_LOCKED";          // another plann
 inline constexpr char kRankCapacity[] = "RANK_CAPACITY";        // the worker hosts fewer ranks than asked for
 
 // UNAVAILABLE: try again later.
-inline constexpr char kWorkerUnreachable[] = "WORKER_UNREACHABLE";  // metadata worker
+inline constexpr char kPeerUnreachable[] = "PEER_UNREACHABLE";  // a worker or planner; metadata peer
 inline constexpr char kRankLost[] = "RANK_LOST";  // a peer is gone; the deployment cannot serve
 inline constexpr char kPlannerRestarted[] = "PLANNER_RESTARTED";  // an apply that had not reached its commit
 inline constexpr char kServerStopping[] = "SERVER_STOPPING";

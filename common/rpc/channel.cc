@@ -51,7 +51,7 @@ absl::Status FromPeer(const grpc::Status& status, const std::string& peer) {
     return MakeError(error);
   }
   if (error.code == absl::StatusCode::kUnavailable) {
-    error.reason = reason::kWorkerUnreachable;
+    error.reason = reason::kPeerUnreachable;
     error.message = absl::StrFormat("%s does not answer: %s", peer, error.message);
   } else if (error.code == absl::StatusCode::kDeadlineExceeded) {
     error.reason = reason::kDeadlineExpired;

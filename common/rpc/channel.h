@@ -19,7 +19,7 @@ namespace kvasir {
 // Sets the deadline of a call to `timeout` from now.
 void SetTimeout(grpc::ClientContext& context, std::chrono::milliseconds timeout);
 
-// The outcome of a client's call: as FromGrpcStatus, and where the transport failed, WORKER_UNREACHABLE or
+// The outcome of a client's call: as FromGrpcStatus, and where the transport failed, PEER_UNREACHABLE or
 // DEADLINE_EXPIRED with metadata `peer`, so that a caller sees who did not answer.
 [[nodiscard]] absl::Status FromPeer(const grpc::Status& status, const std::string& peer);
 

@@ -77,7 +77,7 @@ absl::Status FromGrpcStatus(const grpc::Status& status) {
     return absl::OkStatus();
   }
   const auto code = static_cast<absl::StatusCode>(status.error_code());
-  const absl::Status plain(code, status.error_message());
+  absl::Status plain(code, status.error_message());
   google::rpc::Status wire;
   if (status.error_details().empty() || !wire.ParseFromString(status.error_details())) {
     return plain;

@@ -322,7 +322,7 @@ ApplyStep StepApply(ApplyState state, const ApplyEvent& event, std::int64_t now_
 
 bool IsOutcomeUnknown(const absl::Status& status) {
   const std::string reason = ReasonOf(status);
-  return reason == reason::kWorkerUnreachable || status.code() == absl::StatusCode::kDeadlineExceeded ||
+  return reason == reason::kPeerUnreachable || status.code() == absl::StatusCode::kDeadlineExceeded ||
          (status.code() == absl::StatusCode::kUnavailable &&
           reason == absl::StatusCodeToString(status.code()));
 }

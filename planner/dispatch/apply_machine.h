@@ -115,7 +115,7 @@ struct PersistedEvent {
 struct ReplyEvent {
   std::size_t worker = 0;
   std::int64_t call = 0;
-  // Unavailable WORKER_UNREACHABLE and DeadlineExceeded mean that nobody knows whether the call was executed.
+  // Unavailable PEER_UNREACHABLE and DeadlineExceeded mean that nobody knows whether the call was executed.
   absl::Status status;
   WorkerObservation seen;  // when ok; of kQuery all fields, of others max_epoch and holds_memory
 };

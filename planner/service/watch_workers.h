@@ -10,7 +10,7 @@
 
 namespace kvasir {
 
-// Asks all workers at once and waits at most `timeout`. WORKER_UNREACHABLE, RANK_LOST (with the worker's own
+// Asks all workers at once and waits at most `timeout`. PEER_UNREACHABLE, RANK_LOST (with the worker's own
 // words) or PLAN_RETIRED (it runs something else, as after its restart) of the first worker in rank order
 // that does not serve.
 [[nodiscard]] absl::Status CheckServing(WorkerCaller& caller, const std::string& deployment,

@@ -279,7 +279,7 @@ TEST_F(RpcServerTest, DrainLetsARunningCallFinish) {
   drain.join();
   KVASIR_EXPECT_OK(outcome);
   EXPECT_FALSE(live_before_shutdown);
-  EXPECT_EQ(ReasonOf(Call(std::chrono::seconds(10))), reason::kWorkerUnreachable);
+  EXPECT_EQ(ReasonOf(Call(std::chrono::seconds(10))), reason::kPeerUnreachable);
 }
 
 TEST_F(RpcServerTest, ListensBeyondLoopbackOnlyWhenTold) {

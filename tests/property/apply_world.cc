@@ -10,7 +10,7 @@
 namespace kvasir::testing {
 namespace {
 
-constexpr char kLost[] = "WORKER_UNREACHABLE";
+constexpr char kLost[] = "PEER_UNREACHABLE";
 
 absl::Status StatusFor(const std::string& reason) {
   if (reason.empty()) {

@@ -31,10 +31,10 @@ std::string ErrnoText(int error) { return std::generic_category().message(error)
 absl::Status Unreachable(const CommEndpoint& endpoint, const std::string& why) {
   return MakeError(
       {.code = absl::StatusCode::kUnavailable,
-       .reason = reason::kWorkerUnreachable,
+       .reason = reason::kPeerUnreachable,
        .message = absl::StrFormat("%s: %s; check that the worker runs and that the address is reachable",
                                   EndpointText(endpoint), why),
-       .metadata = {{"worker", EndpointText(endpoint)}}});
+       .metadata = {{"peer", EndpointText(endpoint)}}});
 }
 
 absl::Status PeerGone() {

@@ -9,7 +9,7 @@
 
 namespace kvasir {
 
-// Errors of calls: the peer's own; WORKER_UNREACHABLE or DEADLINE_EXPIRED where it does not answer.
+// Errors of calls: the peer's own; PEER_UNREACHABLE or DEADLINE_EXPIRED where it does not answer.
 [[nodiscard]] std::unique_ptr<StepPeer> MakePeerClient(const std::string& address,
                                                        const std::string& deployment);
 

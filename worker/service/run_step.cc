@@ -98,7 +98,7 @@ absl::StatusOr<StepOutcome> RunStepEverywhere(const StepRunner& local,
     peers[i]->Start(step, local.timeout, [&, i](absl::StatusOr<StepOutcome> answer) {
       if (IsFailure(answer.status())) {
         answers.NoteFailure(Explained(step, peers[i]->name(), answer.status()),
-                            ReasonOf(answer.status()) == reason::kWorkerUnreachable);
+                            ReasonOf(answer.status()) == reason::kPeerUnreachable);
         // The local ranks may be waiting in a collective for ranks that will never come.
         local.abort("worker " + peers[i]->name() + " failed");
       }

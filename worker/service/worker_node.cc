@@ -13,19 +13,6 @@
 namespace kvasir {
 namespace {
 
-constexpr std::chrono::milliseconds kFreeWait{5'000};
-
-absl::Status Refusal(const WorkerStep& step) {
-  if (step.verdict == WorkerVerdict::kOk) return absl::OkStatus();
-  const bool fenced = step.verdict == WorkerVerdict::kStaleEpoch ||
-                      step.verdict == WorkerVerdict::kEpochTaken ||
-                      step.verdict == WorkerVerdict::kEpochEnded;
-  return MakeError({.code = fenced ? absl::StatusCode::kAborted : absl::StatusCode::kFailedPrecondition,
-                    .reason = std::string(WorkerVerdictName(step.verdict)),
-                    .message = step.message,
-                    .metadata = {{"max_epoch", std::to_string(step.state.max_epoch.value())}}});
-}
-
 absl::Status NotRunning(const std::string& deployment, const std::string& what) {
   return MakeError({.code = absl::StatusCode::kFailedPrecondition,
                     .reason = reason::kNotRunning,
@@ -40,19 +27,18 @@ absl::Status Stopping() {
                     .retry_after_ms = 1000});
 }
 
-absl::Status TooLate() {
-  return MakeError({.code = absl::StatusCode::kDeadlineExceeded,
-                    .reason = reason::kDeadlineExpired,
-                    .message = "the preparation is still at work; ask again"});
-}
-
-// The same work: a repeated call must not mean something else.
-bool SameWork(const PrepareSpec& a, const PrepareSpec& b) {
-  return a.ranks == b.ranks && a.sites == b.sites && a.weight_seed == b.weight_seed &&
-         a.preflight == b.preflight;
-}
-
 }  // namespace
+
+absl::Status WorkerNode::Refusal(const WorkerStep& step) {
+  if (step.verdict == WorkerVerdict::kOk) return absl::OkStatus();
+  const bool fenced = step.verdict == WorkerVerdict::kStaleEpoch ||
+                      step.verdict == WorkerVerdict::kEpochTaken ||
+                      step.verdict == WorkerVerdict::kEpochEnded;
+  return MakeError({.code = fenced ? absl::StatusCode::kAborted : absl::StatusCode::kFailedPrecondition,
+                    .reason = std::string(WorkerVerdictName(step.verdict)),
+                    .message = step.message,
+                    .metadata = {{"max_epoch", std::to_string(step.state.max_epoch.value())}}});
+}
 
 WorkerNode::WorkerNode(WorkerNodeOptions options)
     : options_(std::move(options)), housekeeper_([this] { KeepHouse(); }) {}
@@ -186,86 +172,6 @@ bool WorkerNode::WaitForFrees(Lock& lock, std::chrono::milliseconds limit) {
   return changed_.wait_for(lock, limit, [this] { return freeing_ == 0; });
 }
 
-absl::StatusOr<PrepareReport> WorkerNode::Prepare(const PrepareSpec& spec,
-                                                  std::chrono::steady_clock::time_point deadline) {
-  Lock lock(mutex_);
-  KVASIR_ASSIGN_OR_RETURN(Deployment * d, FindOrAdd(spec.deployment));
-  const auto known = d->plans.find(spec.key);
-  if (known != d->plans.end() && !SameWork(known->second->spec, spec)) {
-    return MakeError(
-        {.code = absl::StatusCode::kAborted,
-         .reason = reason::kEpochTaken,
-         .message = absl::StrFormat("epoch %d is prepared here with other ranks, addresses, weights or "
-                                    "preflight options; take a higher epoch",
-                                    spec.key.epoch.value())});
-  }
-  KVASIR_RETURN_IF_ERROR(Step(lock, spec.deployment, PrepareEvent{spec.key, spec.lease.count()}));
-  // The step may have freed plans with the lock released meanwhile: look again.
-  d = &deployments_.at(spec.deployment);
-  if (!Holds(d->state, spec.key))
-    return Refusal({d->state, WorkerVerdict::kEpochEnded, "overtaken by another call", {}});
-  const auto [entry, added] = d->plans.emplace(spec.key, nullptr);
-  if (!added) return JoinPreparation(lock, entry->second, spec, deadline);
-  entry->second = std::make_shared<Hosted>(spec);
-  const HostedPtr plan = entry->second;
-  return Build(lock, plan);
-}
-
-absl::StatusOr<PrepareReport> WorkerNode::JoinPreparation(Lock& lock, const HostedPtr& plan,
-                                                          const PrepareSpec& spec,
-                                                          std::chrono::steady_clock::time_point deadline) {
-  if (!SameWork(plan->spec, spec))
-    return Refusal({{}, WorkerVerdict::kEpochTaken, "overtaken by another call", {}});
-  if (!changed_.wait_until(lock, deadline, [&] { return plan->built; })) return TooLate();
-  return plan->result;
-}
-
-absl::StatusOr<PrepareReport> WorkerNode::Build(Lock& lock, const HostedPtr& plan) {
-  const PrepareSpec& spec = plan->spec;
-  ++preparing_;
-  (void)WaitForFrees(lock, kFreeWait);  // what is being freed may be what this plan needs
-  lock.unlock();
-  LogEvent(
-      LogLevel::kInfo, "prepare_start",
-      {{"deployment", spec.deployment}, {"epoch", spec.key.epoch.value()}, {"plan_id", spec.key.plan_id}});
-  absl::StatusOr<std::unique_ptr<RankGroup>> group =
-      RankGroup::Create(spec, options_.resources, plan->stop.get_token());
-  absl::StatusOr<std::unique_ptr<Scheduler>> scheduler(nullptr);
-  if (group.ok() && spec.leads()) {
-    scheduler = Scheduler::Create(spec.plan, spec.key.plan_id, spec.key.epoch, spec.target.vocab);
-  }
-  const absl::Status status = group.ok() ? scheduler.status() : group.status();
-  LogEvent(status.ok() ? LogLevel::kInfo : LogLevel::kWarning, "prepare_end",
-           {{"deployment", spec.deployment},
-            {"epoch", spec.key.epoch.value()},
-            {"reason", status.ok() ? std::string("ok") : ReasonOf(status)},
-            {"message", status.ok() ? std::string() : ErrorOf(status).message}});
-  if (!status.ok() && group.ok()) group->reset();
-  lock.lock();
-  plan->built = true;
-  plan->result = status.ok() ? absl::StatusOr<PrepareReport>((*group)->report()) : status;
-  Deployment& d = deployments_.at(spec.deployment);
-  const auto entry = d.plans.find(spec.key);
-  const bool given_up = entry == d.plans.end() || entry->second != plan;
-  if (status.ok() && (given_up || stopping_)) {
-    plan->result = MakeError({.code = absl::StatusCode::kAborted,
-                              .reason = reason::kEpochEnded,
-                              .message = "the preparation was aborted, or overtaken by a higher epoch"});
-    lock.unlock();
-    group->reset();
-    lock.lock();
-  } else if (status.ok()) {
-    plan->group = *std::move(group);
-    plan->scheduler = *std::move(scheduler);
-  }
-  if (given_up) --freeing_;  // counted since the plan left the state
-  const absl::StatusOr<PrepareReport> result = plan->result;
-  if (!given_up && !stopping_) (void)Step(lock, spec.deployment, PreparedEvent{spec.key, result.ok()});
-  --preparing_;
-  changed_.notify_all();
-  return result;
-}
-
 absl::StatusOr<DeploymentView> WorkerNode::Commit(const std::string& deployment, const PlanKey& key,
                                                   std::chrono::milliseconds drain) {
   options_.resources.faults.Reach("commit.start");
@@ -390,44 +296,6 @@ void WorkerNode::StopAccepting() {
       if (!plan->built) plan->stop.request_stop();
     }
   }
-}
-
-void WorkerNode::Post(const std::string& deployment, const WorkerEvent& event, const absl::Status& cause) {
-  const Lock lock(mutex_);
-  posted_.push_back({deployment, event, cause});
-  changed_.notify_all();
-}
-
-void WorkerNode::KeepHouse() {
-  Lock lock(mutex_);
-  while (!stopping_) {
-    changed_.wait_for(lock, options_.tick, [this] { return stopping_ || !posted_.empty(); });
-    if (stopping_) return;
-    for (const Posted& posted : std::exchange(posted_, {})) {
-      (void)Step(lock, posted.deployment, posted.event, posted.cause);
-    }
-    LookAround(lock);
-  }
-}
-
-void WorkerNode::LookAround(Lock& lock) {
-  std::vector<std::pair<std::string, PlanKey>> all;
-  for (const auto& [name, d] : deployments_) {
-    for (const auto& [key, plan] : d.plans) all.emplace_back(name, key);
-  }
-  // A step may release the lock and plans may go meanwhile, so each is looked up again.
-  for (const auto& [name, key] : all) {
-    const Deployment& d = deployments_.at(name);
-    const auto plan = d.plans.find(key);
-    if (plan == d.plans.end() || plan->second == nullptr || plan->second->group == nullptr) continue;
-    const absl::Status lost = plan->second->group->CheckPeers();
-    if (lost.ok() || absl::IsCancelled(lost)) continue;  // cancelled: a step failed, and its loop reports why
-    (void)Step(lock, name, LostEvent{key, absl::StrFormat("%s: %s", ReasonOf(lost), ErrorOf(lost).message)},
-               lost);
-  }
-  std::vector<std::string> names;
-  for (const auto& [name, d] : deployments_) names.push_back(name);
-  for (const std::string& name : names) (void)Step(lock, name, TickEvent{});
 }
 
 }  // namespace kvasir

@@ -112,7 +112,9 @@ class WorkerNode {
     bool fail_streams = false;
   };
   using Lock = std::unique_lock<std::mutex>;
+  static constexpr std::chrono::milliseconds kFreeWait{5'000};
 
+  static absl::Status Refusal(const WorkerStep& step);
   // One event through the machine, and its actions; frees with the lock released. The verdict as a status.
   absl::Status Step(Lock& lock, const std::string& deployment, const WorkerEvent& event,
                     const absl::Status& cause = absl::OkStatus());

@@ -31,7 +31,7 @@ absl::Status Error(const char* reason, absl::StatusCode code = absl::StatusCode:
   return MakeError({.code = code, .reason = reason, .message = reason});
 }
 
-absl::Status Unreachable() { return Error(reason::kWorkerUnreachable, absl::StatusCode::kUnavailable); }
+absl::Status Unreachable() { return Error(reason::kPeerUnreachable, absl::StatusCode::kUnavailable); }
 
 // Runs a machine to its end; `answer` decides what each call comes to. The log has one word per action.
 struct Driver {
@@ -196,7 +196,7 @@ TEST(ApplyMachine, AWorkerThatDoesNotAnswerIsNamedAfterSomeTries) {
   Driver driver;
   driver.answer = [](const CallAction& call) { return call.worker == 1 ? Unreachable() : absl::OkStatus(); };
   driver.Run(StartApplyEvent{.spec = Spec("new")});
-  EXPECT_EQ(ReasonOf(driver.outcome), reason::kWorkerUnreachable);
+  EXPECT_EQ(ReasonOf(driver.outcome), reason::kPeerUnreachable);
   EXPECT_EQ(driver.Log(), "query:0 query:1 query:1 query:1 persist");
 }
 
@@ -209,7 +209,7 @@ TEST(ApplyMachine, TheCauseIsReportedNotItsConsequence) {
                                            : absl::OkStatus();
   };
   driver.Run(StartApplyEvent{.spec = Spec("new")});
-  EXPECT_EQ(ReasonOf(driver.outcome), reason::kWorkerUnreachable);
+  EXPECT_EQ(ReasonOf(driver.outcome), reason::kPeerUnreachable);
 }
 
 TEST(ApplyMachine, ALostPreparationIsMadeAgainUnderTheSameEpoch) {

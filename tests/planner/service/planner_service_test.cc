@@ -239,7 +239,7 @@ TEST_F(PlannerServiceTest, ADeleteFreesAndForgets) {
   KVASIR_ASSERT_OK(Apply(GoodApplyRequest()).status);
   rig_.workers().SetFault([](const WorkerCall& call) {
     return call.target.address == "node-b:1" ? MakeError({.code = absl::StatusCode::kUnavailable,
-                                                          .reason = reason::kWorkerUnreachable,
+                                                          .reason = reason::kPeerUnreachable,
                                                           .message = "gone"})
                                              : absl::OkStatus();
   });

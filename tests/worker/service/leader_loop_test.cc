@@ -33,7 +33,7 @@ absl::Status Nan() {
 
 absl::Status Unreachable() {
   return MakeError({.code = absl::StatusCode::kUnavailable,
-                    .reason = reason::kWorkerUnreachable,
+                    .reason = reason::kPeerUnreachable,
                     .message = "node-b does not answer"});
 }
 
