@@ -54,6 +54,12 @@ function(kvasir_binary)
   target_link_libraries(${ARG_NAME} PRIVATE ${ARG_DEPS})
 endfunction()
 
+# A test that takes longer is stuck; ThreadSanitizer slows the engine's threads by an order of magnitude.
+set(KVASIR_TEST_SECONDS 300)
+if(KVASIR_SANITIZE STREQUAL "thread")
+  set(KVASIR_TEST_SECONDS 1500)
+endif()
+
 function(kvasir_test)
   cmake_parse_arguments(ARG "" "NAME" "SRCS;DEPS;LABELS" ${ARGN})
   add_executable(${ARG_NAME} ${ARG_SRCS})
@@ -64,14 +70,14 @@ function(kvasir_test)
   # gtest_discover_tests flattens lists, so several labels become one: ctest -L matches parts of a label.
   list(JOIN ARG_LABELS "+" label)
   gtest_discover_tests(${ARG_NAME} TEST_PREFIX ${ARG_NAME}. DISCOVERY_TIMEOUT 60
-                       PROPERTIES LABELS "${label}" TIMEOUT 300)
+                       PROPERTIES LABELS "${label}" TIMEOUT ${KVASIR_TEST_SECONDS})
 endfunction()
 
 function(kvasir_check)
   cmake_parse_arguments(ARG "" "NAME" "COMMAND;LABELS" ${ARGN})
   list(JOIN ARG_LABELS "+" label)
   add_test(NAME ${ARG_NAME} COMMAND ${ARG_COMMAND})
-  set_tests_properties(${ARG_NAME} PROPERTIES LABELS "${label}" TIMEOUT 300 SKIP_RETURN_CODE 77)
+  set_tests_properties(${ARG_NAME} PROPERTIES LABELS "${label}" TIMEOUT ${KVASIR_TEST_SECONDS} SKIP_RETURN_CODE 77)
 endfunction()
 
 function(kvasir_bench)
@@ -102,6 +108,6 @@ function(kvasir_fuzz)
   else()
     target_sources(${ARG_NAME} PRIVATE ${CMAKE_SOURCE_DIR}/tests/testing/replay_corpus.cc)
     add_test(NAME ${ARG_NAME}.corpus COMMAND ${ARG_NAME} ${CMAKE_SOURCE_DIR}/${ARG_CORPUS})
-    set_tests_properties(${ARG_NAME}.corpus PROPERTIES LABELS fuzz TIMEOUT 300)
+    set_tests_properties(${ARG_NAME}.corpus PROPERTIES LABELS fuzz TIMEOUT ${KVASIR_TEST_SECONDS})
   endif()
 endfunction()

@@ -90,7 +90,7 @@ class ProgressStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
         finish = finished_ = true;
       } else {
         busy_ = true;
-        current_ = std::move(queue_.front());
+        current_ = queue_.front();
         queue_.pop_front();
       }
     }

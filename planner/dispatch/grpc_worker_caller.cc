@@ -109,17 +109,18 @@ void GrpcWorkerCaller::Send(const WorkerCall& call, Request request, Method meth
     }
     flying_.insert(&flight->context);
   }
-  (flight->stub->async()->*method)(&flight->context, &flight->request, &flight->response,
-                                   [this, flight, call, take, done](grpc::Status status) {
-                                     WorkerReply reply{.status = FromPeer(status, call.target.address)};
-                                     if (reply.status.ok()) {
-                                       take(flight->response, reply);
-                                     }
-                                     done(std::move(reply));
-                                     const std::lock_guard lock(mutex_);
-                                     flying_.erase(&flight->context);
-                                     landed_.notify_all();
-                                   });
+  (flight->stub->async()->*method)(
+      &flight->context, &flight->request, &flight->response,
+      [this, flight, call, take = std::move(take), done = std::move(done)](const grpc::Status& status) {
+        WorkerReply reply{.status = FromPeer(status, call.target.address)};
+        if (reply.status.ok()) {
+          take(flight->response, reply);
+        }
+        done(std::move(reply));
+        const std::lock_guard lock(mutex_);
+        flying_.erase(&flight->context);
+        landed_.notify_all();
+      });
 }
 
 void GrpcWorkerCaller::Query(const WorkerCall& call, std::function<void(WorkerReply)> done) {
@@ -136,7 +137,7 @@ void GrpcWorkerCaller::Query(const WorkerCall& call, std::function<void(WorkerRe
       reply.seen.facts.emplace_back(fact.name(), fact.value());
     }
   };
-  const auto then = [this, call, done](WorkerReply described) {
+  auto then = [this, call, done = std::move(done)](WorkerReply described) {
     if (!described.status.ok()) {
       done(std::move(described));
       return;
@@ -154,7 +155,7 @@ void GrpcWorkerCaller::Query(const WorkerCall& call, std::function<void(WorkerRe
   };
   Send<wire::DescribeWorkerRequest, wire::DescribeWorkerResponse>(
       call, wire::DescribeWorkerRequest(), static_cast<Describe>(&Async::DescribeWorker), take_description,
-      then);
+      std::move(then));
 }
 
 void GrpcWorkerCaller::Call(const WorkerCall& call, std::function<void(WorkerReply)> done) {

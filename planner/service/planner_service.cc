@@ -84,7 +84,7 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* PlannerServiceImpl::ApplyPlan(
 }
 
 absl::Status PlannerServiceImpl::StartApply(const grpc::ByteBuffer& bytes, const ApplyListener& listener,
-                                            std::shared_ptr<std::int64_t> planned_graphs) {
+                                            const std::shared_ptr<std::int64_t>& planned_graphs) {
   KVASIR_ASSIGN_OR_RETURN(const wire::ApplyPlanRequest request, ParseMessage<wire::ApplyPlanRequest>(bytes));
   KVASIR_ASSIGN_OR_RETURN(const ApplyTask task, ApplyFromProto(request));
   *planned_graphs = task.planned_graphs;

@@ -48,7 +48,7 @@ class PlannerServiceImpl final : public RawPlannerService {
 
  private:
   absl::Status StartApply(const grpc::ByteBuffer& bytes, const ApplyListener& listener,
-                          std::shared_ptr<std::int64_t> planned_graphs);
+                          const std::shared_ptr<std::int64_t>& planned_graphs);
   absl::StatusOr<planner::v1::GetDeploymentResponse> Get(const planner::v1::GetDeploymentRequest& request,
                                                          const CallContext& call);
   absl::StatusOr<planner::v1::DeleteDeploymentResponse> Delete(

@@ -45,7 +45,7 @@ TEST(PlanText, RoundTripsExactly) {
 
 TEST(PlanText, KeepsAnyBytesOfNames) {
   Plan plan = std::get<Planned>(MakePlan(testing::TinyRequest())).plan;
-  plan.target.name = std::string("a b\n\0%=\xff,\"", 11);
+  plan.target.name = std::string("a b\n\0%=\xff,\"", 10);
   plan.ruleset = "";
   const std::string text = PlanToText(plan);
   EXPECT_NE(text.find("name=a%20b%0A%00%25%3D%FF%2C%22"), std::string::npos);

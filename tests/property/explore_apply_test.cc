@@ -3,12 +3,14 @@
 // promises holds in each. Beyond the exhaustive bound, seeded walks with more faults.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <ostream>
 #include <random>
 #include <string>
 #include <unordered_set>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "tests/property/apply_world.h"
 
 namespace kvasir {
@@ -175,11 +177,21 @@ Transition Choose(const std::vector<Transition>& next, std::mt19937& random) {
   return from[random() % from.size()];
 }
 
+// KVASIR_WALKS asks for more than every test run takes (tools/ci --full).
+unsigned Walks() {
+  const char* asked =
+      std::getenv("KVASIR_WALKS");  // NOLINT(concurrency-mt-unsafe): nothing sets variables here
+  int walks = 0;
+  return asked != nullptr && absl::SimpleAtoi(asked, &walks) && walks > 0 ? static_cast<unsigned>(walks)
+                                                                          : 1500;
+}
+
 TEST_P(ExploreApplyTest, HoldsInLongWalksWithManyFaults) {
   Case c = GetParam();
   c.faults = 6;
   c.advances = 3;
-  for (unsigned seed = 0; seed < 1500; ++seed) {
+  const unsigned walks = Walks();
+  for (unsigned seed = 0; seed < walks; ++seed) {
     std::mt19937 random(seed);
     World world = WorldFor(c);
     std::string story;

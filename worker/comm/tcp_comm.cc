@@ -37,6 +37,7 @@ class TcpComm final : public Communicator {
 // Ranks first .. first + count - 1.
 std::vector<std::int32_t> Consecutive(std::int64_t first, std::int64_t count) {
   std::vector<std::int32_t> ranks;
+  ranks.reserve(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) ranks.push_back(static_cast<std::int32_t>(first + i));
   return ranks;
 }

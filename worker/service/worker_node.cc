@@ -59,7 +59,7 @@ WorkerNode::~WorkerNode() {
     }
     std::erase_if(deployment.plans, [](const auto& entry) { return entry.second->built; });
   }
-  EndPlans(lock, std::move(ended));
+  EndPlans(lock, ended);
   changed_.wait(lock, [this] { return preparing_ == 0 && freeing_ == 0; });
   lock.unlock();
   housekeeper_.join();
@@ -86,7 +86,7 @@ absl::Status WorkerNode::Step(Lock& lock, const std::string& deployment, const W
   d->state = step.state;
   std::vector<Ended> ended;
   for (const WorkerAction& action : step.actions) Carry(*d, deployment, action, cause, ended);
-  EndPlans(lock, std::move(ended));
+  EndPlans(lock, ended);
   return Refusal(step);
 }
 
@@ -150,10 +150,10 @@ void WorkerNode::Activate(Deployment& d, const std::string& name, const PlanKey&
   plan->loop = std::make_shared<LeaderLoop>(std::move(loop));
 }
 
-void WorkerNode::EndPlans(Lock& lock, std::vector<Ended> ended) {
+void WorkerNode::EndPlans(Lock& lock, const std::vector<Ended>& ended) {
   if (ended.empty()) return;
   lock.unlock();
-  for (Ended& one : ended) {
+  for (const Ended& one : ended) {
     if (one.plan->loop != nullptr) one.plan->loop->Stop(one.cause, one.fail_streams);
     one.plan->loop.reset();
     one.plan->scheduler.reset();

@@ -121,7 +121,7 @@ class WorkerNode {
   void Carry(Deployment& d, const std::string& name, const WorkerAction& action, const absl::Status& cause,
              std::vector<Ended>& ended);
   void Activate(Deployment& d, const std::string& name, const PlanKey& key);
-  void EndPlans(Lock& lock, std::vector<Ended> ended);
+  void EndPlans(Lock& lock, const std::vector<Ended>& ended);
   absl::StatusOr<Deployment*> FindOrAdd(const std::string& deployment);
   absl::StatusOr<PrepareReport> Build(Lock& lock, const HostedPtr& plan);
   absl::StatusOr<PrepareReport> JoinPreparation(Lock& lock, const HostedPtr& plan, const PrepareSpec& spec,

@@ -41,6 +41,7 @@ void WorkerNode::LookAround(Lock& lock) {
                lost);
   }
   std::vector<std::string> names;
+  names.reserve(deployments_.size());
   for (const auto& [name, d] : deployments_) names.push_back(name);
   for (const std::string& name : names) (void)Step(lock, name, TickEvent{});
 }

@@ -29,7 +29,7 @@ absl::StatusOr<planner::v1::Deployment> GetDeployment(const Session& session) {
   planner::v1::GetDeploymentRequest request;
   request.set_deployment(session.deployment);
   planner::v1::GetDeploymentResponse response;
-  const absl::Status status = FromPeer(stub->GetDeployment(&context, request, &response), session.server);
+  absl::Status status = FromPeer(stub->GetDeployment(&context, request, &response), session.server);
   if (!status.ok()) return status;
   return response.deployment();
 }

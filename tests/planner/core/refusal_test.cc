@@ -43,7 +43,7 @@ struct RuleCase {
   std::function<Found()> neighbour;
 };
 
-RuleCase Requests(RuleId rule, PlanRequest (*base)(), Change broken, Change neighbour) {
+RuleCase Requests(RuleId rule, PlanRequest (*base)(), const Change& broken, const Change& neighbour) {
   const auto changed = [base](const Change& change) {
     return [base, change] {
       PlanRequest request = base();

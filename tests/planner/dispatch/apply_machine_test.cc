@@ -35,7 +35,7 @@ absl::Status Unreachable() { return Error(reason::kPeerUnreachable, absl::Status
 
 // Runs a machine to its end; `answer` decides what each call comes to. The log has one word per action.
 struct Driver {
-  explicit Driver(DeploymentRecord record = {.name = "d"}) : state(MakeApplyState(std::move(record))) {}
+  explicit Driver(const DeploymentRecord& record = {.name = "d"}) : state(MakeApplyState(record)) {}
 
   std::function<absl::Status(const CallAction&)> answer = [](const CallAction&) { return absl::OkStatus(); };
   std::function<absl::Status(const DeploymentRecord&)> persist = [](const DeploymentRecord&) {

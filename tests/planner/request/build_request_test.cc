@@ -44,7 +44,8 @@ const LayerSpec& LayerOf(const PlanRequest& request, const std::string& name) {
 
 std::vector<std::string> EarlyRules(const PlanRequest& request) {
   std::vector<std::string> out;
-  for (const Refusal& refusal : request.early_refusals) out.push_back(std::string(RuleName(refusal.rule)));
+  out.reserve(request.early_refusals.size());
+  for (const Refusal& refusal : request.early_refusals) out.emplace_back(RuleName(refusal.rule));
   return out;
 }
 

@@ -152,6 +152,7 @@ TEST(NativeTiny, LargestBucketIsMaxRequestsEvenIfNoPowerOfTwo) {
   request.max_requests = 17;
   const Planned planned = PlanOrDie(request);
   std::vector<std::int64_t> buckets;
+  buckets.reserve(planned.plan.graphs.size());
   for (const PlanGraph& graph : planned.plan.graphs) buckets.push_back(graph.bucket);
   EXPECT_EQ(buckets, (std::vector<std::int64_t>{1, 2, 4, 8, 16, 17}));
 }

@@ -53,6 +53,7 @@ class TcpWorld {
 // Runs `body(rank)` on one thread per rank and joins them.
 inline void OnRanks(std::int64_t ranks, const std::function<void(std::int64_t)>& body) {
   std::vector<std::thread> threads;
+  threads.reserve(static_cast<std::size_t>(ranks));
   for (std::int64_t rank = 0; rank < ranks; ++rank) threads.emplace_back([&body, rank] { body(rank); });
   for (std::thread& thread : threads) thread.join();
 }

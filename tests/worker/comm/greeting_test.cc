@@ -91,7 +91,7 @@ struct Garbage {
 };
 void PrintTo(const Garbage& g, std::ostream* out) { *out << g.name; }
 
-std::string Body(Hello hello) { return EncodeHello(hello); }
+std::string Body(const Hello& hello) { return EncodeHello(hello); }
 
 std::vector<Garbage> AllGarbage() {
   std::string other_size = EncodeHello(Greeting());
@@ -150,6 +150,7 @@ TEST(CommListenerTest, StrangersBeyondTheLimitWaitOutsideAndGoodPeersStillMeet) 
   options.connections_max = 4;
   TcpWorld world(2, options);
   std::vector<Socket> strangers;
+  strangers.reserve(20);
   for (int i = 0; i < 20; ++i) strangers.push_back(Dial(world));
   ExpectAGoodPairMeets(world);
 }

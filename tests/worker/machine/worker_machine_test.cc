@@ -35,7 +35,7 @@ std::string Name(const PlanKey& key) { return std::to_string(key.epoch.value()) 
 std::string ActionsText(const std::vector<WorkerAction>& actions) {
   std::string text;
   for (const WorkerAction& action : actions) {
-    const char* const kWords[] = {"prepare", "activate", "drain", "free"};
+    constexpr const char* kWords[] = {"prepare", "activate", "drain", "free"};
     text += (text.empty() ? "" : " ") + std::string(kWords[static_cast<int>(action.kind)]) + ":" +
             Name(action.key);
   }
