@@ -20,6 +20,15 @@ enum class KvLayout : std::int8_t { kLBHNC, kLBNHC, kLHBNC, kBLHNC, kBLNHC, kBHL
 [[nodiscard]] std::string_view KvLayoutName(KvLayout layout);  // "LBNHC"
 [[nodiscard]] std::optional<KvLayout> ParseKvLayout(std::string_view name);
 
+// A block holds all layers' pages; each page is one run of bytes; each layer's blocks lie together.
+[[nodiscard]] constexpr bool IsBlockOutermost(KvLayout layout) {
+  return layout == KvLayout::kBLHNC || layout == KvLayout::kBLNHC || layout == KvLayout::kBHLNC;
+}
+[[nodiscard]] constexpr bool IsPageContiguous(KvLayout layout) {
+  return layout != KvLayout::kLHBNC && layout != KvLayout::kBHLNC;
+}
+[[nodiscard]] constexpr bool IsLayerContiguous(KvLayout layout) { return !IsBlockOutermost(layout); }
+
 struct EngineSpeculative {
   std::string method = {};  // "eagle", "eagle3", "mtp", "dflash", "dspark"; any other word is not eagle-like
   std::int64_t num_speculative_tokens = 0;
@@ -47,7 +56,8 @@ struct EngineConfig {
   bool kv_connector = false;        // a KV connector is configured
   bool cross_layer_blocks = false;  // its enable_cross_layers_blocks; 2026-08
   std::optional<EngineSpeculative> speculative = {};
-  std::int64_t num_prefill_lookahead_tokens = 0;             // 2026-11
+  // 2026-11; nullopt: num_speculative_tokens where mtp runs several modules, else 0.
+  std::optional<std::int64_t> num_prefill_lookahead_tokens = {};
   KvLayout kv_cache_layout = KvLayout::kLBNHC;               // 2026-11
   std::string model_type = {};                               // 2026-11
   std::optional<std::int64_t> total_num_hidden_layers = {};  // 2026-11
