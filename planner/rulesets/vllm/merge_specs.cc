@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "planner/rulesets/vllm/grouping_notes.h"
 #include "planner/rulesets/vllm/spec_fields.h"
 
 namespace kvasir::vllm {
@@ -262,9 +263,13 @@ EngineResult<std::int32_t> InternMerged(SpecTable& table, const std::vector<std:
   return PlanFailure(EngineErrorKind::kValueError, MergeRefusalText(table, std::get<MergeRaises>(result)));
 }
 
-EngineResult<bool> IsSpecUniform(const SpecTable& table, const LayerSpecs& layers) {
+EngineResult<bool> IsSpecUniform(const SpecTable& table, const LayerSpecs& layers, GroupingNotes* notes) {
   if (layers.empty()) return true;
-  const MergeResult result = MergeSpecs(table, DistinctSpecs(layers));
+  const std::vector<std::int32_t> specs = DistinctSpecs(layers);
+  const MergeResult result = MergeSpecs(table, specs);
+  if (const auto* const refusal = std::get_if<CannotMerge>(&result); refusal != nullptr && notes != nullptr) {
+    notes->Refused(table, specs, *refusal);
+  }
   if (const auto* const raises = std::get_if<MergeRaises>(&result)) {
     return PlanFailure(EngineErrorKind::kValueError, MergeRefusalText(table, *raises));
   }

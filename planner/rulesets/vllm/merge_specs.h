@@ -46,8 +46,11 @@ using MergeResult = std::variant<EngineSpec, CannotMerge, MergeRaises>;
 // The merged spec's id, or the failure that escapes where nobody catches it.
 [[nodiscard]] EngineResult<std::int32_t> InternMerged(SpecTable& table, const std::vector<std::int32_t>& ids);
 
-// The engine's "are all layers uniform": true or false, or the ValueError that escapes.
-[[nodiscard]] EngineResult<bool> IsSpecUniform(const SpecTable& table, const LayerSpecs& layers);
+// The engine's "are all layers uniform": true or false, or the ValueError that escapes. `notes`, if given,
+// learns of a refusal.
+struct GroupingNotes;  // planner/rulesets/vllm/grouping_notes.h
+[[nodiscard]] EngineResult<bool> IsSpecUniform(const SpecTable& table, const LayerSpecs& layers,
+                                               GroupingNotes* notes = nullptr);
 
 }  // namespace kvasir::vllm
 
