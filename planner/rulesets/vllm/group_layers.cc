@@ -27,12 +27,13 @@ std::vector<std::int32_t> LayersOf(const LayerSpecs& members) {
 }
 
 // One group: all specs merge, or all are of one type.
-EngineResult<MaybeGroups> OneGroup(SpecTable& table, const LayerSpecs& layers, GroupingNotes& notes) {
+EngineResult<MaybeGroups> OneGroup(SpecTable& table, const LayerSpecs& layers,
+                                   const std::vector<std::string>& names, GroupingNotes& notes) {
   std::vector<EngineGroup> groups(1);
   groups[0].layers = LayersOf(layers);
   KVASIR_ASSIGN_OR_RETURN(const bool uniform, IsSpecUniform(table, layers, &notes));
   if (uniform) {
-    KVASIR_ASSIGN_OR_RETURN(groups[0].spec, InternMerged(table, DistinctSpecs(layers)));
+    KVASIR_ASSIGN_OR_RETURN(groups[0].spec, InternMerged(table, layers, names));
     return MaybeGroups(std::move(groups));
   }
   KVASIR_ASSIGN_OR_RETURN(std::optional<UniformTypeSpecs> wrapper, WrapSameType(table, layers));
@@ -60,7 +61,7 @@ EngineResult<std::vector<EngineGroup>> GroupLayers(SpecTable& table, LayerSpecs 
     KVASIR_ASSIGN_OR_RETURN(layers, PromoteForOneManager(table, layers, notes));
   }
   if (layers.empty()) return std::vector<EngineGroup>();
-  KVASIR_ASSIGN_OR_RETURN(MaybeGroups one, OneGroup(table, layers, notes));
+  KVASIR_ASSIGN_OR_RETURN(MaybeGroups one, OneGroup(table, layers, names, notes));
   if (one.has_value()) return *std::move(one);
   KVASIR_ASSIGN_OR_RETURN(MaybeGroups family, FamilyGroups(table, layers, config, names));
   if (family.has_value()) return *std::move(family);
@@ -88,7 +89,7 @@ EngineResult<std::vector<EngineGroup>> GroupLayers(SpecTable& table, LayerSpecs 
     if (!fallback.has_value()) return std::move(unified).failure();
     return *std::move(fallback);
   }
-  KVASIR_ASSIGN_OR_RETURN(std::vector<EngineGroup> groups, GroupUniformPages(table, *unified, notes));
+  KVASIR_ASSIGN_OR_RETURN(std::vector<EngineGroup> groups, GroupUniformPages(table, *unified, names, notes));
   if (!hidden.empty()) {
     KVASIR_ASSIGN_OR_RETURN(groups, AppendHiddenStates(table, std::move(groups), hidden, names, notes));
   }

@@ -83,6 +83,7 @@ std::vector<std::int32_t> Strided(const std::vector<std::int32_t>& layers, std::
 }
 
 EngineResult<std::vector<EngineGroup>> GroupUniformPages(SpecTable& table, const LayerSpecs& layers,
+                                                         const std::vector<std::string>& names,
                                                          GroupingNotes& notes) {
   const std::vector<Bucket> buckets = Buckets(table, layers, notes);
   if (buckets.empty()) return PlanFailure(EngineErrorKind::kValueError, "no layers are left to group");
@@ -98,7 +99,7 @@ EngineResult<std::vector<EngineGroup>> GroupUniformPages(SpecTable& table, const
         members.push_back(bucket.layers[at]);
         group.layers.push_back(bucket.layers[at].layer);
       }
-      KVASIR_ASSIGN_OR_RETURN(group.spec, InternMerged(table, DistinctSpecs(members)));
+      KVASIR_ASSIGN_OR_RETURN(group.spec, InternMerged(table, members, names));
       groups.push_back(std::move(group));
     }
   }

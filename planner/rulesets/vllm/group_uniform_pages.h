@@ -11,10 +11,11 @@
 namespace kvasir::vllm {
 
 // Requires equal pages. One group a bucket's share of group_size layers, every k-th layer together so that
-// pipeline stages stay balanced. ValueError without layers; what merging a group raises. `notes.log` gets a
-// line for each padded bucket.
+// pipeline stages stay balanced. ValueError without layers; what merging a group raises. `names` are the
+// case's layer names; `notes.log` gets a line for each padded bucket.
 [[nodiscard]] EngineResult<std::vector<EngineGroup>> GroupUniformPages(SpecTable& table,
                                                                        const LayerSpecs& layers,
+                                                                       const std::vector<std::string>& names,
                                                                        GroupingNotes& notes);
 
 // Layers i, i + stride, i + 2 * stride ... of `layers`.

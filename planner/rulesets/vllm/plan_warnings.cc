@@ -23,9 +23,9 @@ std::string Engine(const EnginePlan& plan) { return std::string(EngineVersionNam
 
 // The first merge that only an assertion refuses.
 std::vector<EngineWarning> Divergence(const SpecTable& table, const EnginePlan& plan,
-                                      const GroupingNotes& notes) {
+                                      const std::vector<std::string>& names, const GroupingNotes& notes) {
   if (!notes.divergence.has_value()) return {};
-  const std::string differs = MergeRefusalText(table, notes.divergence->refusal);
+  const std::string differs = MergeRefusalText(table, notes.divergence->refusal, names);
   switch (notes.divergence->outcome) {
     case WithoutAssert::kSame:
       return {};
@@ -142,11 +142,12 @@ std::vector<EngineWarning> PromotionDefect(const EnginePlan& plan) {
 }  // namespace
 
 std::vector<EngineWarning> WarningsOf(const SpecTable& table, const EngineConfig& config,
-                                      const EnginePlan& plan, const GroupingNotes& notes) {
+                                      const EnginePlan& plan, const GroupingNotes& notes,
+                                      const std::vector<std::string>& names) {
   std::vector<EngineWarning> warnings;
-  std::array found = {Divergence(table, plan, notes), MissingAssertion(plan, notes),
-                      ForeignTensors(plan),           PackedOvercount(table, config, plan),
-                      UnmarkedDraft(config, plan),    PromotionDefect(plan)};
+  std::array found = {
+      Divergence(table, plan, names, notes), MissingAssertion(plan, notes), ForeignTensors(plan),
+      PackedOvercount(table, config, plan),  UnmarkedDraft(config, plan),   PromotionDefect(plan)};
   for (std::vector<EngineWarning>& some : found) {
     warnings.insert(warnings.end(), std::make_move_iterator(some.begin()),
                     std::make_move_iterator(some.end()));

@@ -3,6 +3,7 @@
 #ifndef KVASIR_PLANNER_RULESETS_VLLM_PLAN_WARNINGS_H_
 #define KVASIR_PLANNER_RULESETS_VLLM_PLAN_WARNINGS_H_
 
+#include <string>
 #include <vector>
 
 #include "planner/rulesets/vllm/engine_case.h"
@@ -11,9 +12,11 @@
 
 namespace kvasir::vllm {
 
-// `plan` is complete but for its specs, which are `table`'s, and its warnings.
+// `plan` is complete but for its specs, which are `table`'s, and its warnings. `names` are the
+// case's layer names.
 [[nodiscard]] std::vector<EngineWarning> WarningsOf(const SpecTable& table, const EngineConfig& config,
-                                                    const EnginePlan& plan, const GroupingNotes& notes);
+                                                    const EnginePlan& plan, const GroupingNotes& notes,
+                                                    const std::vector<std::string>& names);
 
 }  // namespace kvasir::vllm
 
