@@ -8,63 +8,22 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "common/geometry/dtype.h"
+#include "common/models/mixer_shapes.h"
 
 namespace kvasir {
 
-// Grouped-query attention with full context, or a sliding window.
-struct AttentionShape {
-  std::int64_t heads = 0;
-  std::int64_t kv_heads = 0;
-  std::int64_t head_dim = 0;
-  std::int64_t value_dim = 0;
-  std::int64_t window = 0;  // tokens; 0 = full
-  friend bool operator==(const AttentionShape&, const AttentionShape&) = default;
-};
-
-// Multi-head latent attention: cache row = kv_lora_rank + rope_dim.
-struct MlaShape {
-  std::int64_t heads = 0;
-  std::int64_t q_lora_rank = 0;  // 0: queries are projected directly
-  std::int64_t kv_lora_rank = 0;
-  std::int64_t nope_dim = 0;
-  std::int64_t rope_dim = 0;
-  std::int64_t value_dim = 0;
-  bool rotate = true;        // false: NoPE; the rope lanes stay in the row, unrotated
-  bool output_gate = false;  // a sigmoid gate on the heads' output before the output projection
-  friend bool operator==(const MlaShape&, const MlaShape&) = default;
-};
-
-// Kimi Delta Attention: per head a [head_dim, head_dim] fp32 state and a short convolution over q, k, v.
-struct KdaShape {
-  std::int64_t heads = 0;
-  std::int64_t head_dim = 0;
-  std::int64_t conv_kernel = 0;
-  friend bool operator==(const KdaShape&, const KdaShape&) = default;
-};
-
-// Mamba-2: per head a [head_dim, state_dim] state and a short convolution.
-struct Mamba2Shape {
-  std::int64_t heads = 0;
-  std::int64_t head_dim = 0;
-  std::int64_t state_dim = 0;
-  std::int64_t groups = 0;
-  std::int64_t conv_kernel = 0;
-  DType state_dtype = DType::kF32;  // of the [head_dim, state_dim] states; the convolution's has the model's
-  friend bool operator==(const Mamba2Shape&, const Mamba2Shape&) = default;
-};
-
-using MixerShape = std::variant<AttentionShape, MlaShape, KdaShape, Mamba2Shape>;
-
 struct MlpShape {
-  std::int64_t intermediate = 0;  // of the dense MLP; 0 where the layer is a mixture of experts
+  std::int64_t intermediate = 0;  // of the dense MLP (beside the experts too, where a layer has both)
   std::int64_t experts = 0;       // routed; 0 for a dense MLP
   std::int64_t experts_per_token = 0;
   std::int64_t shared_experts = 0;
   std::int64_t expert_intermediate = 0;
+  std::int64_t shared_intermediate = 0;  // of all shared experts together; 0 = shared_experts * expert_...
+  std::int64_t latent = 0;               // width that routed experts work in; 0 = the model's hidden
+  bool gated = true;                     // three matrices (gate, up, down); false: two
   friend bool operator==(const MlpShape&, const MlpShape&) = default;
 };
 
@@ -72,10 +31,21 @@ struct ModelLayer {
   std::int32_t index = 0;  // 0-based
   MixerShape mixer;
   MlpShape mlp;
+  // Further caches of the layer, after the mixer's, in the order in which an engine registers them: an
+  // indexer, a compressed cache and its compressor, the Mamba-2 half of a parallel block, a second attention.
+  std::vector<MixerShape> extra = {};
   friend bool operator==(const ModelLayer&, const ModelLayer&) = default;
 };
 
-// Rotary embedding; factor 1 means plain RoPE, else YaRN.
+enum class RopeKind : std::int8_t {
+  kYarn,  // the plain embedding where the factor is 1
+  kLinear,
+  kDynamic,
+  kLlama3,
+  kLongrope,      // per-lane factors, which are not kept
+  kProportional,  // the partial share of the lanes turns, at the full width's frequencies
+};
+
 struct Rope {
   double theta = 10000.0;
   double factor = 1.0;
@@ -84,24 +54,65 @@ struct Rope {
   double beta_slow = 1.0;
   double mscale = 1.0;
   double mscale_all_dim = 0.0;
+  RopeKind kind = RopeKind::kYarn;
+  double low_freq_factor = 1.0;   // kLlama3
+  double high_freq_factor = 1.0;  // kLlama3
+  double partial = 1.0;           // share of a head's lanes that turns
+  double local_theta = 0.0;       // of layers with a window, where it differs; 0 = theta
   friend bool operator==(const Rope&, const Rope&) = default;
 };
 
-enum class DraftMethod : std::int8_t { kDspark };
+// How one class of weights is stored.
+struct WeightFormat {
+  std::int64_t bits = 0;        // of one weight; 0: the model's dtype
+  std::int64_t group = 0;       // weights that share a scale; 0: a row or a tensor, too few to count
+  std::int64_t scale_bits = 0;  // of one such scale
+  friend bool operator==(const WeightFormat&, const WeightFormat&) = default;
+};
+
+// Embeddings, norms, routers and convolutions keep the model's dtype.
+struct WeightQuantisation {
+  std::string method;    // as the file names it: "fp8", "compressed-tensors", "modelopt"; empty: none
+  WeightFormat mixers;   // attention and recurrent projections
+  WeightFormat dense;    // dense MLPs
+  WeightFormat experts;  // routed
+  WeightFormat shared;   // shared experts
+  WeightFormat head;     // the output head
+  std::optional<DType> cache_dtype;  // of per-token caches, where the checkpoint brings scales for them
+  friend bool operator==(const WeightQuantisation&, const WeightQuantisation&) = default;
+};
+
+enum class DraftMethod : std::int8_t { kDspark, kEagle, kEagle3, kMtp, kDflash, kDflare, kDomino, kPeagle };
 
 // What makes a model a draft of another.
 struct DraftShape {
   DraftMethod method = DraftMethod::kDspark;
   bool causal = false;                    // inside the drafted block
-  std::vector<std::int64_t> target_taps;  // target layers whose outputs feed the draft, ascending
+  std::vector<std::int64_t> target_taps;  // target layers whose outputs feed the draft, ascending; empty
+                                          // where the engine chooses (EAGLE, EAGLE-3, MTP)
   std::int64_t target_hidden = 0;
-  std::int64_t target_layers = 0;  // of the target it was trained for
+  std::int64_t target_layers = 0;  // of the target it was trained for; 0: not said
   std::int64_t mask_token = 0;
   std::int64_t markov_rank = 0;  // 0: no Markov head
   bool confidence_head = false;
   bool own_embedding = false;  // ships its own table; else the target's is used
   bool own_head = false;
+  bool windowed_causal = false;  // as `causal`, of layers with a window
+  std::int64_t block = 0;        // tokens drafted at once, as trained; 0: not said
+  std::int64_t head_vocab = 0;   // of its own head where that is smaller than the vocabulary; 0 = the same
+  std::int64_t gru_dim = 0;      // Domino's recurrent head, and the width of its embeddings; 0: none
+  std::int64_t gru_embedding = 0;
   friend bool operator==(const DraftShape&, const DraftShape&) = default;
+};
+
+// The stack in front of a decoder with cross attention; it keeps nothing.
+struct EncoderShape {
+  std::int64_t layers = 0;
+  std::int64_t heads = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t intermediate = 0;
+  std::int64_t tokens = 0;  // longest input
+  friend bool operator==(const EncoderShape&, const EncoderShape&) = default;
 };
 
 struct ModelDescription {
@@ -116,6 +127,14 @@ struct ModelDescription {
   bool tied_embedding = false;
   std::vector<ModelLayer> layers;   // by index, dense from 0
   std::optional<DraftShape> draft;  // set for a draft
+  // Multi-token prediction: how many tokens ahead the checkpoint's own layers predict (0: it has none), and
+  // those layers, numbered from 0. mtp_draft.h makes a draft of them.
+  std::int64_t mtp_depth = 0;
+  std::vector<ModelLayer> mtp_layers;
+  std::optional<EncoderShape> encoder;
+  WeightQuantisation quantisation;
+  std::int64_t layer_embedding = 0;  // width of a table of token embeddings that each layer has; 0: none
+  bool multimodal = false;           // with vision or audio parts, whose weights are not described
   friend bool operator==(const ModelDescription&, const ModelDescription&) = default;
 };
 
