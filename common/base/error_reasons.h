@@ -59,7 +59,7 @@ inline constexpr char kRankCapacity[] = "RANK_CAPACITY";        // the worker ho
 
 // UNAVAILABLE: try again later.
 inline constexpr char kPeerUnreachable[] = "PEER_UNREACHABLE";  // a worker or planner; metadata peer
-inline constexpr char kRankLost[] = "RANK_LOST";  // a peer is gone; the deployment cannot serve
+inline constexpr char kRankLost[] = "RANK_LOST";                // a peer is gone; the deployment cannot serve
 inline constexpr char kPlannerRestarted[] = "PLANNER_RESTARTED";  // an apply that had not reached its commit
 inline constexpr char kServerStopping[] = "SERVER_STOPPING";
 

@@ -124,39 +124,49 @@ constexpr std::array kCache = {
 
 constexpr std::size_t kSearchedMax = 64;  // characters of a word that are compared with the names
 constexpr std::size_t kEditsMax = 4;
+constexpr std::size_t kShortMax = 3;  // characters of a short form; longer aliases are older names
 
 template <class Take>
 void ForEachFlag(Take take) {
-  for (const std::span<const FlagRow> rows : {CacheFlags(), OtherFlags()}) {
-    for (const FlagRow& row : rows) take(row);
-  }
+  for (const FlagRow& row : CacheFlags()) take(row, std::string_view());
+  ForEachOtherFlag(take);
+}
+
+bool Is(const FlagRow& row, std::string_view prefix, std::string_view name) {
+  if (row.alias.size() > kShortMax && row.alias == name) return true;
+  return name.size() == prefix.size() + row.name.size() && name.substr(0, prefix.size()) == prefix &&
+         name.substr(prefix.size()) == row.name;
+}
+
+bool IsFlagName(std::string_view name) {
+  return name.find('.') == std::string_view::npos && name.front() >= 'a' && name.front() <= 'z';
 }
 
 }  // namespace
 
 std::span<const FlagRow> CacheFlags() { return kCache; }
 
-const FlagRow* FindFlag(std::string_view name) {
-  const FlagRow* found = nullptr;
-  ForEachFlag([&](const FlagRow& row) {
-    if (row.name == name || (row.alias.size() > 3 && row.alias == name)) found = &row;
+std::optional<FlagRow> FindFlag(std::string_view name) {
+  std::optional<FlagRow> found;
+  ForEachFlag([&](const FlagRow& row, std::string_view prefix) {
+    if (!found.has_value() && Is(row, prefix, name)) found = row;
   });
   return found;
 }
 
-const FlagRow* FindShortFlag(std::string_view alias) {
-  const FlagRow* found = nullptr;
-  ForEachFlag([&](const FlagRow& row) {
-    if (!alias.empty() && row.alias.size() <= 3 && row.alias == alias) found = &row;
+std::optional<FlagRow> FindShortFlag(std::string_view alias) {
+  std::optional<FlagRow> found;
+  ForEachFlag([&](const FlagRow& row, std::string_view) {
+    if (!alias.empty() && alias.size() <= kShortMax && row.alias == alias) found = row;
   });
   return found;
 }
 
-std::vector<const FlagRow*> FlagsThatBegin(std::string_view prefix) {
-  std::vector<const FlagRow*> found;
-  ForEachFlag([&](const FlagRow& row) {
-    const bool named = row.name.find('.') == std::string_view::npos && row.name.substr(0, 1) >= "a";
-    if (named && row.name.substr(0, prefix.size()) == prefix) found.push_back(&row);
+std::vector<FlagRow> FlagsThatBegin(std::string_view prefix) {
+  std::vector<FlagRow> found;
+  ForEachFlag([&](const FlagRow& row, std::string_view within) {
+    const bool begins = row.name.substr(0, prefix.size()) == prefix;
+    if (begins && within.empty() && IsFlagName(row.name)) found.push_back(row);
   });
   return found;
 }
@@ -165,11 +175,12 @@ std::string NearestFlag(std::string_view name) {
   const std::string_view word = name.substr(0, kSearchedMax);
   std::string nearest;
   std::size_t least = std::min(kEditsMax, word.size() / 2) + 1;
-  ForEachFlag([&](const FlagRow& row) {
-    const std::size_t edits = EditDistance(word, row.name);
+  ForEachFlag([&](const FlagRow& row, std::string_view prefix) {
+    const std::string full = std::string(prefix) + std::string(row.name);
+    const std::size_t edits = EditDistance(word, full);
     if (edits < least) {
       least = edits;
-      nearest = row.name;
+      nearest = full;
     }
   });
   return nearest;

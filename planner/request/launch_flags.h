@@ -6,6 +6,8 @@
 #define KVASIR_PLANNER_REQUEST_LAUNCH_FLAGS_H_
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,15 +51,15 @@ struct FlagRow {
 
 // The rows that decide the cache, in the order in which they are written (launch_text.h).
 [[nodiscard]] std::span<const FlagRow> CacheFlags();
-// The rest: what a launch command may say beside.
-[[nodiscard]] std::span<const FlagRow> OtherFlags();
+// The rest: what a launch command may say beside. A row's full name is `prefix` and its name.
+void ForEachOtherFlag(const std::function<void(const FlagRow& row, std::string_view prefix)>& take);
 
-// The row of a flag's full name, with dashes between its words; null where there is none.
-[[nodiscard]] const FlagRow* FindFlag(std::string_view name);
+// The row of a full name: words of a flag with dashes between, "section.key", a variable. nullopt: not known.
+[[nodiscard]] std::optional<FlagRow> FindFlag(std::string_view name);
 // The row of a short form, "tp".
-[[nodiscard]] const FlagRow* FindShortFlag(std::string_view alias);
-// Full names that begin with `prefix`, as the engine completes them.
-[[nodiscard]] std::vector<const FlagRow*> FlagsThatBegin(std::string_view prefix);
+[[nodiscard]] std::optional<FlagRow> FindShortFlag(std::string_view alias);
+// Flags whose names begin with `prefix`; the engine completes a name where there is one.
+[[nodiscard]] std::vector<FlagRow> FlagsThatBegin(std::string_view prefix);
 // The nearest known name to one that is not known; empty where none is near.
 [[nodiscard]] std::string NearestFlag(std::string_view name);
 
