@@ -61,6 +61,8 @@ enum class RuleId : std::int16_t {
   kBackendLseMissing,
   kBackendGraphsMissing,
   kNoCommonPageSize,
+  kBackendHeadsUnsupported,
+  kBackendBlockRowsUnsupported,
   // Recurrent state.
   kRollbackRequired,
   kRollbackReplayWithoutRing,

@@ -104,7 +104,8 @@ class CommandReader {
         continue;
       }
       if (path.has_value()) {
-        return FieldError(reason::kDuplicateItem, "--config", "--config is given twice; the engine reads one");
+        return FieldError(reason::kDuplicateItem, "--config",
+                          "--config is given twice; the engine reads one");
       }
       if (!inline_value && i + 1 == words_.size()) {
         return FieldError(reason::kMissingField, "--config", "--config has no value; give a file after it");
@@ -125,8 +126,8 @@ class CommandReader {
     KVASIR_ASSIGN_OR_RETURN(Words from_file, WordsOfYaml(*path, *text));
     // The model stays the first word.
     const std::size_t first = head_.positional_model && !words_.empty() && IsValue(words_.front()) ? 1 : 0;
-    words_.insert(words_.begin() + static_cast<std::ptrdiff_t>(first), std::make_move_iterator(from_file.begin()),
-                  std::make_move_iterator(from_file.end()));
+    words_.insert(words_.begin() + static_cast<std::ptrdiff_t>(first),
+                  std::make_move_iterator(from_file.begin()), std::make_move_iterator(from_file.end()));
     return absl::OkStatus();
   }
 
@@ -138,10 +139,11 @@ class CommandReader {
       positional_ = true;
       return Set(*FindFlag("model"), "MODEL", {word});
     }
-    return FieldError(reason::kUnknownValue, "command",
-                      absl::StrFormat("\"%s\" is neither a flag nor a flag's value; if it belongs to the flag "
-                                      "before it, that flag takes no value",
-                                      word.substr(0, kShownMax)));
+    return FieldError(
+        reason::kUnknownValue, "command",
+        absl::StrFormat("\"%s\" is neither a flag nor a flag's value; if it belongs to the flag "
+                        "before it, that flag takes no value",
+                        word.substr(0, kShownMax)));
   }
 
   absl::Status LongFlag(const std::string& word) {
@@ -195,8 +197,9 @@ class CommandReader {
     const std::string said = word.substr(0, word.find('='));
     if (row.form == ValueForm::kSwitch) {
       if (value.has_value()) {
-        return FieldError(reason::kUnknownValue, said,
-                          absl::StrFormat("%s takes no value; write %s or --no-%s", said, said, std::string(row.name)));
+        return FieldError(
+            reason::kUnknownValue, said,
+            absl::StrFormat("%s takes no value; write %s or --no-%s", said, said, std::string(row.name)));
       }
       return Known(row, said, {"true"});
     }
@@ -214,9 +217,11 @@ class CommandReader {
   // --section.key value.
   absl::Status Part(const FlagRow& row, const std::string& word, const std::string& path,
                     const std::optional<std::string>& value) {
-    if (row.form != ValueForm::kSection && row.form != ValueForm::kJson) return Unknown(word, NameOf("--" + path));
+    if (row.form != ValueForm::kSection && row.form != ValueForm::kJson)
+      return Unknown(word, NameOf("--" + path));
     if (!value.has_value() && at_ == words_.size()) {
-      return FieldError(reason::kMissingField, word, absl::StrFormat("%s has no value; give one after it", word));
+      return FieldError(reason::kMissingField, word,
+                        absl::StrFormat("%s has no value; give one after it", word));
     }
     const std::string text = value.has_value() ? *value : words_[at_++];
     if (!row.about_cache()) {
@@ -228,7 +233,8 @@ class CommandReader {
 
   absl::Status Known(const FlagRow& row, const std::string& said, Words values) {
     if (row.form == ValueForm::kSection || row.form == ValueForm::kJson) {
-      if (values.empty()) return SetLaunchValue(row, said, values, command_.options);  // says that it is missing
+      if (values.empty())
+        return SetLaunchValue(row, said, values, command_.options);  // says that it is missing
       if (row.about_cache()) return sections_.AddWhole(std::string(row.name), values.front());
       KVASIR_RETURN_IF_ERROR(ParseLaunchJson(said, values.front()).status());
     }
@@ -306,8 +312,9 @@ class CommandReader {
 
   absl::Status SetJson(const FlagRow& row, const std::string& said, const nlohmann::json& value) {
     if (!value.is_object()) {
-      return FieldError(reason::kUnknownValue, said,
-                        absl::StrFormat("%s is %s; give a JSON object", said, JsonWord(value).substr(0, kShownMax)));
+      return FieldError(
+          reason::kUnknownValue, said,
+          absl::StrFormat("%s is %s; give a JSON object", said, JsonWord(value).substr(0, kShownMax)));
     }
     return Set(row, said, {JsonWord(value)});
   }
@@ -324,13 +331,14 @@ class CommandReader {
 
 }  // namespace
 
-absl::StatusOr<LaunchCommand> ParseLaunchCommand(std::span<const std::string> words, const ReadLaunchFile& read_file) {
+absl::StatusOr<LaunchCommand> ParseLaunchCommand(std::span<const std::string> words,
+                                                 const ReadLaunchFile& read_file) {
   std::size_t bytes = 0;
   for (const std::string& word : words) bytes += word.size();
   if (words.size() > kLaunchWordsMax || bytes > kLaunchBytesMax) {
     return FieldError(reason::kTooManyItems, "command",
-                      absl::StrFormat("%d words of %d bytes; at most %d words of %d bytes are read", words.size(),
-                                      bytes, kLaunchWordsMax, kLaunchBytesMax));
+                      absl::StrFormat("%d words of %d bytes; at most %d words of %d bytes are read",
+                                      words.size(), bytes, kLaunchWordsMax, kLaunchBytesMax));
   }
   Words split;
   if (words.size() == 1 && words[0].find(' ') != std::string::npos) {

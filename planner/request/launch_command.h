@@ -1,6 +1,7 @@
-// "Paste your launch command": what `vllm serve MODEL --flags` says about the cache. Understands what the engine's
-// own parser does: VAR=value before the command, `python -m vllm.entrypoints.openai.api_server`, short forms,
-// underscores for dashes, --flag=value, unambiguous beginnings of names, JSON values whole or by dotted keys,
+// "Paste your launch command": what `vllm serve MODEL --flags` says about the cache. Understands what the
+// engine's own parser does: VAR=value before the command, `python -m vllm.entrypoints.openai.api_server`,
+// short forms, underscores for dashes, --flag=value, unambiguous beginnings of names, JSON values whole or by
+// dotted keys,
 // --config FILE, and that the last of a repeated flag wins. Whatever is not understood is listed.
 #ifndef KVASIR_PLANNER_REQUEST_LAUNCH_COMMAND_H_
 #define KVASIR_PLANNER_REQUEST_LAUNCH_COMMAND_H_
@@ -34,8 +35,8 @@ struct LaunchCommand {
 using ReadLaunchFile = std::function<absl::StatusOr<std::string>(std::string_view path)>;
 
 // `words` as a shell splits them; one word that holds blanks is split first (launch_split.h). InvalidArgument
-// names the flag, the value and the fix: a value that the engine would not take, two names for one thing with a
-// value each, no model, no engine in the command. `read_file` may be empty: --config is then refused.
+// names the flag, the value and the fix: a value that the engine would not take, two names for one thing with
+// a value each, no model, no engine in the command. `read_file` may be empty: --config is then refused.
 [[nodiscard]] absl::StatusOr<LaunchCommand> ParseLaunchCommand(std::span<const std::string> words,
                                                                const ReadLaunchFile& read_file);
 

@@ -124,6 +124,8 @@ class HeadReader {
 
 }  // namespace
 
-absl::StatusOr<LaunchHead> ReadLaunchHead(std::span<const std::string> words) { return HeadReader(words).Read(); }
+absl::StatusOr<LaunchHead> ReadLaunchHead(std::span<const std::string> words) {
+  return HeadReader(words).Read();
+}
 
 }  // namespace kvasir

@@ -19,8 +19,8 @@ constexpr std::size_t kShownMax = 80;
 absl::Status NotJson(std::string_view flag, std::string_view text, std::string_view why) {
   return FieldError(
       reason::kMalformedMessage, flag,
-      absl::StrFormat("%s is not valid JSON (%s): %s; write it like '{\"key\": 1}', in single quotes", flag, why,
-                      std::string(text.substr(0, kShownMax))));
+      absl::StrFormat("%s is not valid JSON (%s): %s; write it like '{\"key\": 1}', in single quotes", flag,
+                      why, std::string(text.substr(0, kShownMax))));
 }
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
@@ -30,7 +30,8 @@ bool IsWordChar(char c) { return IsDigit(c) || c == '_' || (c >= 'a' && c <= 'z'
 std::size_t EndOfSize(std::string_view text, std::size_t at) {
   std::size_t end = at;
   while (end < text.size() && (IsDigit(text[end]) || text[end] == '.')) ++end;
-  const bool suffix = end < text.size() && std::string_view("kKmMgGtT").find(text[end]) != std::string_view::npos;
+  const bool suffix =
+      end < text.size() && std::string_view("kKmMgGtT").find(text[end]) != std::string_view::npos;
   const bool whole = suffix && (end + 1 == text.size() || !IsWordChar(text[end + 1]));
   return whole ? end + 1 : at;
 }
@@ -129,7 +130,8 @@ absl::Status LaunchSections::AddWhole(const std::string& section, std::string_vi
   return absl::OkStatus();
 }
 
-absl::Status LaunchSections::AddPart(const std::string& section, std::string_view path, std::string_view text) {
+absl::Status LaunchSections::AddPart(const std::string& section, std::string_view path,
+                                     std::string_view text) {
   const bool list = !path.empty() && path.back() == '+';
   if (list) path.remove_suffix(1);
   Json value = list ? ListOf(text) : PartValue(text);

@@ -1,6 +1,6 @@
-// The JSON-valued flags of a launch command: --speculative-config '{...}', --speculative-config.method eagle3,
-// -sc.model NAME, --compilation-config.cudagraph_capture_sizes+ 1,2. Parts of one flag are merged in the order
-// in which they come; the keys are then rows of launch_flags.h.
+// The JSON-valued flags of a launch command: --speculative-config '{...}', --speculative-config.method
+// eagle3, -sc.model NAME, --compilation-config.cudagraph_capture_sizes+ 1,2. Parts of one flag are merged in
+// the order in which they come; the keys are then rows of launch_flags.h.
 #ifndef KVASIR_PLANNER_REQUEST_LAUNCH_SECTIONS_H_
 #define KVASIR_PLANNER_REQUEST_LAUNCH_SECTIONS_H_
 
@@ -31,7 +31,8 @@ class LaunchSections {
   // The whole value of a section, merged into what is there.
   [[nodiscard]] absl::Status AddWhole(const std::string& section, std::string_view text);
   // One key: `path` is what follows the section's name and its dot, "a.b" or "a.b+" (a list with commas).
-  [[nodiscard]] absl::Status AddPart(const std::string& section, std::string_view path, std::string_view text);
+  [[nodiscard]] absl::Status AddPart(const std::string& section, std::string_view path,
+                                     std::string_view text);
 
   // By section; each value is an object, or a scalar that was given whole.
   [[nodiscard]] const std::map<std::string, nlohmann::json>& values() const { return values_; }

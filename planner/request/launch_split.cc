@@ -12,8 +12,9 @@ namespace {
 bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 absl::Status OpenQuote(char quote) {
-  return FieldError(reason::kMalformedMessage, "command",
-                    absl::StrFormat("the quote %c is not closed; close it, or paste the whole command", quote));
+  return FieldError(
+      reason::kMalformedMessage, "command",
+      absl::StrFormat("the quote %c is not closed; close it, or paste the whole command", quote));
 }
 
 // Reads one text from its front.

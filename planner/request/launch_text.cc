@@ -65,7 +65,8 @@ std::vector<std::string> LaunchWords(const LaunchOptions& options) {
     const std::optional<Words> values = LaunchValueWords(row, options);
     if (values.has_value() && row.emitted.empty() && IsVariable(row)) {
       const bool truth = row.form == ValueForm::kSwitch;
-      words.push_back(std::string(row.name) + "=" + (truth ? (values->front() == "true" ? "1" : "0") : Joined(*values)));
+      words.push_back(std::string(row.name) + "=" +
+                      (truth ? (values->front() == "true" ? "1" : "0") : Joined(*values)));
     }
   }
   words.insert(words.end(), {"vllm", "serve"});
@@ -73,7 +74,8 @@ std::vector<std::string> LaunchWords(const LaunchOptions& options) {
   std::string open;  // the section whose keys are being collected
   Json section;
   const auto close = [&] {
-    if (!open.empty()) words.insert(words.end(), {"--" + open, section.dump(-1, ' ', true, Json::error_handler_t::replace)});
+    if (!open.empty())
+      words.insert(words.end(), {"--" + open, section.dump(-1, ' ', true, Json::error_handler_t::replace)});
     open.clear();
     section = Json::object();
   };

@@ -9,8 +9,8 @@
 
 namespace kvasir {
 
-// Variables, "vllm", "serve", the model, and each flag that has a value in the order of CacheFlags(); keys of a
-// JSON-valued flag stand together. launch_split.h joins the words to a line.
+// Variables, "vllm", "serve", the model, and each flag that has a value in the order of CacheFlags(); keys of
+// a JSON-valued flag stand together. launch_split.h joins the words to a line.
 [[nodiscard]] std::vector<std::string> LaunchWords(const LaunchOptions& options);
 
 }  // namespace kvasir

@@ -43,8 +43,8 @@ std::int64_t UnitOf(char suffix, bool& binary) {
   return unit;
 }
 
-// digits.digits times a power of 1000, multiplied and cut as the engine does it, in doubles; nullopt beyond 64
-// bits or for another form.
+// digits.digits times a power of 1000, multiplied and cut as the engine does it, in doubles; nullopt beyond
+// 64 bits or for another form.
 std::optional<std::int64_t> ScaledDecimal(std::string_view digits, std::int64_t unit) {
   if (digits.find_first_not_of("0123456789.") != std::string_view::npos) return std::nullopt;
   if (digits.empty() || digits.front() == '.' || digits.back() == '.') return std::nullopt;
@@ -73,7 +73,8 @@ std::optional<bool> ParseTruth(std::string_view word) {
 }
 
 absl::StatusOr<std::int64_t> ReadInt(const FlagRow& row, std::string_view said, std::string_view word) {
-  if (row.form == ValueForm::kSizeOrAuto && (word == "auto" || word == "Auto" || word == "AUTO" || word == "-1")) {
+  if (row.form == ValueForm::kSizeOrAuto &&
+      (word == "auto" || word == "Auto" || word == "AUTO" || word == "-1")) {
     return kFitMaxModelLen;
   }
   std::int64_t value = 0;
@@ -220,7 +221,8 @@ absl::StatusOr<std::int64_t> ParseEngineSize(std::string_view text) {
   } else {
     text.remove_suffix(1);
     if (binary && text.find('.') != std::string_view::npos) {
-      return absl::InvalidArgumentError("a fraction goes with k, m, g, t (powers of 1000), not with K, M, G, T");
+      return absl::InvalidArgumentError(
+          "a fraction goes with k, m, g, t (powers of 1000), not with K, M, G, T");
     }
     const std::optional<std::int64_t> whole = ParseWhole(text);
     if (whole.has_value() && *whole >= 0) {
@@ -241,10 +243,12 @@ absl::Status SetLaunchValue(const FlagRow& row, std::string_view said, const std
                             LaunchOptions& options) {
   if (words.empty()) {
     if (row.form == ValueForm::kMaybeText) return absl::OkStatus();
-    return FieldError(reason::kMissingField, said, absl::StrFormat("%s has no value; give one after it", said));
+    return FieldError(reason::kMissingField, said,
+                      absl::StrFormat("%s has no value; give one after it", said));
   }
   if (words.size() > kListMax) {
-    return FieldError(reason::kTooManyItems, said, absl::StrFormat("%s has more than %d values", said, kListMax));
+    return FieldError(reason::kTooManyItems, said,
+                      absl::StrFormat("%s has more than %d values", said, kListMax));
   }
   // The engine's word for "as if it were not said".
   if (words.size() == 1 && words[0] == "None" && row.form != ValueForm::kSwitch) {

@@ -24,8 +24,9 @@ constexpr int kNodesMax = 10000;
 constexpr int kDepthMax = 32;
 
 absl::Status Bad(std::string_view name, std::string_view why) {
-  return FieldError(reason::kMalformedMessage, "--config",
-                    absl::StrFormat("--config %s: %s; write one flag a line, like tensor-parallel-size: 8", name, why));
+  return FieldError(
+      reason::kMalformedMessage, "--config",
+      absl::StrFormat("--config %s: %s; write one flag a line, like tensor-parallel-size: 8", name, why));
 }
 
 // The truth words of YAML 1.1, which the engine's loader follows.
@@ -103,7 +104,8 @@ void AppendWords(const std::string& key, const Json& value, std::vector<std::str
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> WordsOfYaml(std::string_view name, std::string_view text) {
-  if (text.size() > kBytesMax) return Bad(name, absl::StrFormat("%d bytes, at most %d are read", text.size(), kBytesMax));
+  if (text.size() > kBytesMax)
+    return Bad(name, absl::StrFormat("%d bytes, at most %d are read", text.size(), kBytesMax));
   std::optional<Json> document;
   // The library reports by exceptions; none leaves this function.
   try {

@@ -11,9 +11,10 @@
 namespace kvasir {
 
 // `text` is the file's content, `name` stands in messages. A true becomes "--key", a false "--no-key", a list
-// "--key" and its items, a map "--key" and JSON, a null nothing. InvalidArgument: not YAML, not a map, or beyond
-// 1 MiB, 32 levels or 10,000 nodes (aliases count each time they are used).
-[[nodiscard]] absl::StatusOr<std::vector<std::string>> WordsOfYaml(std::string_view name, std::string_view text);
+// "--key" and its items, a map "--key" and JSON, a null nothing. InvalidArgument: not YAML, not a map, or
+// beyond 1 MiB, 32 levels or 10,000 nodes (aliases count each time they are used).
+[[nodiscard]] absl::StatusOr<std::vector<std::string>> WordsOfYaml(std::string_view name,
+                                                                   std::string_view text);
 
 }  // namespace kvasir
 
