@@ -92,6 +92,9 @@ struct MixerChecker {
     Convolution(s.conv_kernel, s.heads * s.head_dim + 2 * s.groups * s.state_dim);
   }
 
+  template <typename Shape>
+  void operator()(const Shape&) const {}
+
   // The callers bound each factor before they form a product: 2^12 * 2^20 * 2^20 still fits 64 bits.
   void Convolution(std::int64_t kernel, std::int64_t width) const {
     if (kernel > kDimMax) return;

@@ -80,8 +80,10 @@ struct MixerWriter {
     line.Word("mamba2").Int("heads", s.heads).Int("head_dim", s.head_dim).Int("state_dim", s.state_dim);
     line.Int("groups", s.groups)
         .Int("conv_kernel", s.conv_kernel)
-        .Put("state_dtype", DTypeName(s.state_dtype));
+        .Put("state_dtype", s.state_dtype.has_value() ? DTypeName(*s.state_dtype) : "auto");
   }
+  template <typename Shape>
+  void operator()(const Shape&) const {}
 };
 
 std::string LayerLine(const ModelLayer& layer) {

@@ -42,6 +42,10 @@ struct MixerWords {
     return absl::StrFormat("mamba2: %d heads of %d x %d, %d groups, convolution %d", s.heads, s.head_dim,
                            s.state_dim, s.groups, s.conv_kernel);
   }
+  template <typename Shape>
+  std::string operator()(const Shape&) const {
+    return "";
+  }
 };
 
 int List(const Console& console, const std::string& form) {

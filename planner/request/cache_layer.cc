@@ -40,11 +40,14 @@ struct CacheOf {
     cache.heads = s.heads;
     cache.states = {
         {"conv", (s.conv_kernel - 1 + scale.draft_tokens) * (width + 2 * groups * s.state_dim), dtype},
-        {"recurrent", width * s.state_dim, s.state_dtype}};
+        {"recurrent", width * s.state_dim, s.state_dtype.value_or(dtype)}};
     cache.ring = {
         {"b", groups * s.state_dim, dtype}, {"input", width, dtype}, {"step", s.heads, DType::kF32}};
     layer.cache = cache;
   }
+
+  template <typename Shape>
+  void operator()(const Shape&) const {}
 };
 
 }  // namespace
