@@ -20,6 +20,15 @@ enum class KvLayout : std::int8_t { kLBHNC, kLBNHC, kLHBNC, kBLHNC, kBLNHC, kBHL
 [[nodiscard]] std::string_view KvLayoutName(KvLayout layout);  // "LBNHC"
 [[nodiscard]] std::optional<KvLayout> ParseKvLayout(std::string_view name);
 
+// A block holds all layers' pages; each page is one run of bytes; each layer's blocks lie together.
+[[nodiscard]] constexpr bool IsBlockOutermost(KvLayout layout) {
+  return layout == KvLayout::kBLHNC || layout == KvLayout::kBLNHC || layout == KvLayout::kBHLNC;
+}
+[[nodiscard]] constexpr bool IsPageContiguous(KvLayout layout) {
+  return layout != KvLayout::kLHBNC && layout != KvLayout::kBHLNC;
+}
+[[nodiscard]] constexpr bool IsLayerContiguous(KvLayout layout) { return !IsBlockOutermost(layout); }
+
 struct EngineSpeculative {
   std::string method = {};  // "eagle", "eagle3", "mtp", "dflash", "dspark"; any other word is not eagle-like
   std::int64_t num_speculative_tokens = 0;

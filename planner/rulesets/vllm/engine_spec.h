@@ -165,13 +165,21 @@ struct EngineSpec {
   friend bool operator==(const EngineSpec&, const EngineSpec&) = default;
 };
 
+inline constexpr std::int64_t kBlockTokensLimit = std::int64_t{1} << 40;
+
 // A spec of `kind` with that kind's defaults: dcp_sharded false for kMamba, mamba_type "mamba2".
 [[nodiscard]] EngineSpec MakeSpec(SpecKind kind);
 
 // What the engine's constructor makes of the fields: those that the version lacks return to their defaults,
 // and `alignment` re-pads the page. Stage input: ValueError (block_stride_alignment <= 0), AssertionError (a
-// sliding latent's model_version), kNotInVersion.
+// sliding latent's model_version), kNotInVersion, kTooLarge.
 [[nodiscard]] EngineResult<EngineSpec> Constructed(EngineVersion version, EngineSpec spec);
+
+// The page as [head slot, state, content]: its cells and the bytes of one. kMamba: one cell with all its
+// states.
+[[nodiscard]] std::int64_t HeadSlots(const EngineSpec& spec);
+[[nodiscard]] std::int64_t StatesPerBlock(const EngineSpec& spec);
+[[nodiscard]] EngineResult<std::int64_t> StateContentBytes(const EngineSpec& spec);
 
 // Bytes of one page without and with padding. AssertionError where page_size_padded is below the unpadded
 // page; kTooLarge beyond 2^62.

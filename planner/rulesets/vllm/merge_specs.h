@@ -1,0 +1,54 @@
+// One spec for a group. The class of the first spec decides which rule runs; the engine refuses a merge with
+// an assertion, which optimised Python removes. Here a refusal is a value that names what differs.
+#ifndef KVASIR_PLANNER_RULESETS_VLLM_MERGE_SPECS_H_
+#define KVASIR_PLANNER_RULESETS_VLLM_MERGE_SPECS_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "planner/rulesets/vllm/spec_table.h"
+
+namespace kvasir::vllm {
+
+// Which of the engine's merge functions refused.
+enum class MergeRule : std::int8_t { kEqual, kFull, kMla, kRswa, kSinkFull, kSlidingMla };
+[[nodiscard]] std::string_view MergeRuleName(MergeRule rule);
+
+// The engine sees a refusal as AssertionError, and takes it for "cannot merge".
+struct CannotMerge {
+  MergeRule rule = MergeRule::kEqual;
+  std::string_view field =
+      {};                  // the first that differs: "head_size"; "kind" for a class that the rule excludes
+  std::int32_t first = 0;  // spec ids
+  std::int32_t other = 0;
+};
+
+// ValueError: two recorded windows. It aborts planning where the engine asks whether all layers are uniform.
+struct MergeRaises {
+  std::string_view field = {};  // "sliding_window", "attention_chunk_size"
+  std::int32_t first = 0;       // spec ids
+  std::int32_t other = 0;
+};
+
+using MergeResult = std::variant<EngineSpec, CannotMerge, MergeRaises>;
+
+// Requires at least one id; repeated ids change nothing. The merged spec is not interned. Never depends on
+// more of the order than which spec is first.
+[[nodiscard]] MergeResult MergeSpecs(const SpecTable& table, const std::vector<std::int32_t>& ids);
+
+// "full: head_size is 128 and 64", with the values of both specs.
+[[nodiscard]] std::string MergeRefusalText(const SpecTable& table, const CannotMerge& refusal);
+[[nodiscard]] std::string MergeRefusalText(const SpecTable& table, const MergeRaises& refusal);
+
+// The merged spec's id, or the failure that escapes where nobody catches it.
+[[nodiscard]] EngineResult<std::int32_t> InternMerged(SpecTable& table, const std::vector<std::int32_t>& ids);
+
+// The engine's "are all layers uniform": true or false, or the ValueError that escapes.
+[[nodiscard]] EngineResult<bool> IsSpecUniform(const SpecTable& table, const LayerSpecs& layers);
+
+}  // namespace kvasir::vllm
+
+#endif  // KVASIR_PLANNER_RULESETS_VLLM_MERGE_SPECS_H_
