@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "common/models/adapters.h"
 #include "common/models/config_fields.h"
+#include "common/models/moe_fields.h"
 
 namespace kvasir {
 namespace {
@@ -21,6 +22,7 @@ bool ReadCausal(const ConfigObject& config) {
 DraftShape ReadDraft(const ConfigObject& config, std::int64_t vocab) {
   DraftShape draft;
   draft.causal = ReadCausal(config);
+  draft.windowed_causal = draft.causal;
   draft.target_hidden = config.Int("target_hidden_size", kDimRange);
   draft.target_layers = config.Int("target_num_hidden_layers", kLayersRange);
   draft.target_taps = config.IntList("target_layer_ids", {0, draft.target_layers - 1});
@@ -30,7 +32,7 @@ DraftShape ReadDraft(const ConfigObject& config, std::int64_t vocab) {
                 absl::StrFormat("target_layer_ids names %d layers", taps));
   }
   draft.mask_token = config.Int("mask_token_id", {0, vocab - 1});
-  draft.markov_rank = config.IntOr("markov_rank", {0, kDimMax}, 0);
+  draft.markov_rank = config.IntOr("markov_rank", kDimOrNoneRange, 0);
   if (draft.markov_rank > 0 && config.TextOr("markov_head_type", "vanilla") != "vanilla") {
     config.Fail(ConfigFault::kUnsupported, "markov_head_type", "only the vanilla Markov head is described");
   }
@@ -44,17 +46,14 @@ DraftShape ReadDraft(const ConfigObject& config, std::int64_t vocab) {
 }  // namespace
 
 void ReadK3Dspark(const ConfigObject& config, ModelDescription& model) {
-  ReadModelFields(config, "rms_norm_eps", model);
+  ReadModelFields(config, {}, model);
   model.rope = ReadRope(config);
   MlaShape mla = ReadMla(config);
   mla.rotate = !config.BoolOr("mla_use_nope", false);
   mla.output_gate = config.BoolOr("mla_use_output_gate", false);
-  MlpShape mlp;
-  mlp.intermediate = config.Int("intermediate_size", kDimRange);
-  const std::int64_t layers = config.Int("num_hidden_layers", kLayersRange);
-  for (std::int64_t i = 0; i < layers; ++i) {
-    model.layers.push_back({static_cast<std::int32_t>(i), mla, mlp});
-  }
+  const MlpShape mlp = ReadDense(config);
+  const std::int64_t layers = ReadLayerCount(config);
+  for (std::int64_t i = 0; i < layers; ++i) AddLayer(mla, mlp, model.layers);
   if (config.IntOr("draft_vocab_size", kDimRange, model.vocab) != model.vocab) {
     config.Fail(ConfigFault::kUnsupported, "draft_vocab_size",
                 absl::StrFormat("a draft with its own vocabulary; expected vocab_size = %d", model.vocab));

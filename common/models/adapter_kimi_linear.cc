@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "common/models/adapters.h"
 #include "common/models/config_fields.h"
+#include "common/models/moe_fields.h"
 
 namespace kvasir {
 namespace {
@@ -47,25 +48,33 @@ std::vector<LayerKind> ReadKinds(const ConfigObject& linear, std::int64_t layers
 }  // namespace
 
 void ReadKimiLinear(const ConfigObject& config, ModelDescription& model) {
-  ReadModelFields(config, "rms_norm_eps", model);
+  ReadModelFields(config, {}, model);
   model.rope = ReadRope(config);
   MlaShape mla = ReadMla(config);
   mla.rotate = !config.BoolOr("mla_use_nope", false);
   mla.output_gate = config.BoolOr("mla_use_output_gate", false);
-  const LayerMlps mlps(config, {"num_experts", "num_experts_per_token", "num_shared_experts"});
-  const std::int64_t layers = config.Int("num_hidden_layers", kLayersRange);
+  const std::int64_t layers = ReadLayerCount(config);
+  const LayerMlps mlps = ReadMlps(config,
+                                  {.experts = "num_experts",
+                                   .per_token = "num_experts_per_token",
+                                   .shared = "num_shared_experts",
+                                   .latent = "routed_expert_hidden_size"},
+                                  layers);
   const std::optional<ConfigObject> linear = config.Object("linear_attn_config");
   if (!linear.has_value()) return;
   KdaShape kda;
   kda.heads = linear->Int("num_heads", kHeadsRange);
   kda.head_dim = linear->Int("head_dim", kDimRange);
-  kda.conv_kernel = linear->Int("short_conv_kernel_size", {2, kDimMax});
+  kda.conv_kernel = linear->Int("short_conv_kernel_size", kKernelRange);
+  kda.full_rank_gate = linear->BoolOr("use_full_rank_gate", false);
   const std::vector<LayerKind> kinds = ReadKinds(*linear, layers);
   for (std::int64_t i = 0; i < layers; ++i) {
     const bool is_kda = kinds[static_cast<std::size_t>(i)] == LayerKind::kKda;
-    model.layers.push_back(
-        {static_cast<std::int32_t>(i), is_kda ? MixerShape(kda) : MixerShape(mla), mlps.At(i)});
+    AddLayer(is_kda ? MixerShape(kda) : MixerShape(mla), mlps.At(i), model.layers);
   }
+  ModelLayer predicting = model.layers.back();
+  predicting.mixer = mla;
+  AddMtpLayers(config, "num_nextn_predict_layers", predicting, model);
 }
 
 }  // namespace kvasir

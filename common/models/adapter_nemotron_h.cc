@@ -1,108 +1,124 @@
-// Nemotron-H: one letter a block in `hybrid_override_pattern`: M Mamba-2, * attention, - dense MLP, E
-// experts. Each block is normalised and added on its own, so an M or * with the - or E after it is exactly
-// one of our layers (mixer, then MLP); the blocks' own numbers are not kept. Attention has no rotary
-// embedding here.
+// Nemotron-H: one block a letter of hybrid_override_pattern (M Mamba-2, * attention, - dense MLP, E experts),
+// or a word of layers_block_type. Blocks are normalised and added one by one, so each is a layer of its own
+// here: a mixer without an MLP, or an MLP without a mixer. Attention has no rotary embedding; MLPs are not
+// gated.
 #include <array>
-#include <optional>
+#include <cstddef>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "common/models/adapters.h"
 #include "common/models/config_fields.h"
+#include "common/models/mamba2_fields.h"
+#include "common/models/moe_fields.h"
 
 namespace kvasir {
 namespace {
 
+constexpr std::array kBlockWords = {
+    std::pair{std::string_view("mamba"), 'M'}, std::pair{std::string_view("attention"), '*'},
+    std::pair{std::string_view("mlp"), '-'}, std::pair{std::string_view("moe"), 'E'}};
+
+struct Pattern {
+  std::string_view field;
+  std::string letters;
+};
+
+// The letters of one of the two spellings; empty if the file has neither.
+Pattern ReadPattern(const ConfigObject& config, std::string_view letters_field,
+                    std::string_view words_field) {
+  if (!config.Has(words_field)) return {letters_field, config.TextOr(letters_field, "")};
+  Pattern pattern{words_field, ""};
+  for (const std::string& word : config.TextList(words_field)) {
+    char letter = '?';
+    for (const auto& [known, known_letter] : kBlockWords) {
+      if (known == word) letter = known_letter;
+    }
+    if (letter == '?') {
+      config.FailValue(ConfigFault::kOutOfLimit, words_field, word,
+                       "known blocks: mamba, attention, mlp, moe");
+    }
+    pattern.letters += letter;
+  }
+  return pattern;
+}
+
+Mamba2Shape ReadMamba(const ConfigObject& config) {
+  const std::int64_t heads = config.Int("mamba_num_heads", kHeadsRange);
+  const std::int64_t head_dim = config.Int("mamba_head_dim", kDimRange);
+  const Mamba2Fields fields{"mamba_num_heads", "mamba_head_dim", "ssm_state_size", "n_groups", "conv_kernel"};
+  Mamba2Shape mamba = ReadMamba2(config, fields, heads * head_dim);
+  mamba.draft_rows = true;
+  mamba.state_dtype = ReadStateDType(config, "mamba_ssm_cache_dtype", DType::kF32);
+  return mamba;
+}
+
+// What each letter stands for; only the letters that occur are read.
 struct Blocks {
   Mamba2Shape mamba;
   AttentionShape attention;
   MlpShape dense;
   MlpShape experts;
+
+  Blocks(const ConfigObject& config, std::int64_t hidden, const std::string& letters) {
+    const auto has = [&letters](char letter) { return letters.find(letter) != std::string::npos; };
+    if (has('M')) mamba = ReadMamba(config);
+    if (has('*')) {
+      attention = ReadAttention(config, hidden);
+      // Older files have attention_head_dim; theirs is the width, whatever hidden / heads gives.
+      const std::string_view field = config.FirstOf({"head_dim", "attention_head_dim"});
+      attention.head_dim = config.IntOr(field, kDimRange, attention.head_dim);
+      attention.value_dim = attention.head_dim;
+    }
+    if (has('-')) dense = ReadDense(config);
+    if (has('E')) {
+      experts = ReadExperts(config, {.shared_intermediate = "moe_shared_expert_intermediate_size",
+                                     .latent = "moe_latent_size"});
+    }
+    dense.gated = experts.gated = false;
+  }
+
+  void Add(const ConfigObject& config, const Pattern& pattern, std::vector<ModelLayer>& layers) const {
+    for (const char letter : pattern.letters) {
+      if (letter == 'M') {
+        AddLayer(mamba, {}, layers);
+      } else if (letter == '*') {
+        AddLayer(attention, {}, layers);
+      } else if (letter == '-' || letter == 'E') {
+        AddLayer(NoMixer{}, letter == '-' ? dense : experts, layers);
+      } else {
+        config.FailValue(ConfigFault::kOutOfLimit, pattern.field, std::string(1, letter),
+                         "known blocks: M, *, -, E");
+      }
+    }
+  }
 };
-
-Mamba2Shape ReadMamba(const ConfigObject& config) {
-  Mamba2Shape mamba;
-  mamba.heads = config.Int("mamba_num_heads", kHeadsRange);
-  mamba.head_dim = config.Int("mamba_head_dim", kDimRange);
-  mamba.state_dim = config.Int("ssm_state_size", kDimRange);
-  mamba.groups = config.Int("n_groups", kHeadsRange);
-  mamba.conv_kernel = config.Int("conv_kernel", {2, kDimMax});
-  const std::string state = config.TextOr("mamba_ssm_cache_dtype", "float32");
-  if (state == "bfloat16") mamba.state_dtype = DType::kBf16;
-  if (state != "bfloat16" && state != "float32") {
-    config.Fail(ConfigFault::kOutOfLimit, "mamba_ssm_cache_dtype", "expected bfloat16 or float32");
-  }
-  if (mamba.heads % mamba.groups != 0) {
-    config.Fail(ConfigFault::kContradiction, "n_groups",
-                absl::StrFormat("it must divide mamba_num_heads = %d", mamba.heads));
-  }
-  return mamba;
-}
-
-AttentionShape ReadAttention(const ConfigObject& config) {
-  AttentionShape attention;
-  attention.heads = config.Int("num_attention_heads", kHeadsRange);
-  attention.kv_heads = config.IntOr("num_key_value_heads", kHeadsRange, attention.heads);
-  const char* dim_field = config.Has("head_dim") ? "head_dim" : "attention_head_dim";
-  attention.head_dim = config.Int(dim_field, kDimRange);
-  attention.value_dim = attention.head_dim;
-  if (attention.heads % attention.kv_heads != 0) {
-    config.Fail(ConfigFault::kContradiction, "num_key_value_heads",
-                absl::StrFormat("it must divide num_attention_heads = %d", attention.heads));
-  }
-  return attention;
-}
-
-MlpShape ReadExperts(const ConfigObject& config) {
-  MlpShape experts;
-  experts.experts = config.Int("n_routed_experts", kDimRange);
-  experts.experts_per_token = config.Int("num_experts_per_tok", {1, experts.experts});
-  experts.shared_experts = config.IntOr("n_shared_experts", {0, kDimMax}, 0);
-  experts.expert_intermediate = config.Int("moe_intermediate_size", kDimRange);
-  return experts;
-}
-
-bool HasMlp(const ModelLayer& layer) { return layer.mlp.intermediate > 0 || layer.mlp.experts > 0; }
-
-void AddBlock(const ConfigObject& config, char letter, const Blocks& blocks, ModelDescription& model) {
-  const auto index = static_cast<std::int32_t>(model.layers.size());
-  if (letter == 'M') {
-    model.layers.push_back({index, blocks.mamba, {}});
-  } else if (letter == '*') {
-    model.layers.push_back({index, blocks.attention, {}});
-  } else if (letter != '-' && letter != 'E') {
-    config.FailValue(ConfigFault::kOutOfLimit, "hybrid_override_pattern", std::string(1, letter),
-                     "known blocks: M, *, -, E");
-  } else if (model.layers.empty() || HasMlp(model.layers.back())) {
-    config.FailValue(ConfigFault::kUnsupported, "hybrid_override_pattern", std::string(1, letter),
-                     "an MLP block must follow a Mamba or attention block");
-  } else {
-    model.layers.back().mlp = letter == '-' ? blocks.dense : blocks.experts;
-  }
-}
 
 }  // namespace
 
 void ReadNemotronH(const ConfigObject& config, ModelDescription& model) {
-  ReadModelFields(config, "layer_norm_epsilon", model);
-  const std::string pattern = config.Text("hybrid_override_pattern");
-  const auto size = static_cast<std::int64_t>(pattern.size());
-  if (size > kLayersMax) {
-    config.FailValue(ConfigFault::kOutOfLimit, "hybrid_override_pattern", absl::StrFormat("%d letters", size),
-                     absl::StrFormat("at most %d", kLayersMax));
+  ReadModelFields(config, {.eps_field = config.FirstOf({"layer_norm_epsilon", "rms_norm_eps"})}, model);
+  const Pattern pattern = ReadPattern(config, "hybrid_override_pattern", "layers_block_type");
+  const auto size = static_cast<std::int64_t>(pattern.letters.size());
+  if (size == 0 || size > kLayersMax) {
+    config.FailValue(ConfigFault::kOutOfLimit, pattern.field, absl::StrFormat("%d blocks", size),
+                     absl::StrFormat("expected 1 to %d", kLayersMax));
     return;
   }
   if (config.IntOr("num_hidden_layers", kLayersRange, size) != size) {
     config.Fail(ConfigFault::kContradiction, "num_hidden_layers",
-                absl::StrFormat("hybrid_override_pattern has %d letters", size));
+                absl::StrFormat("%s has %d blocks", pattern.field, size));
   }
-  const auto has = [&pattern](char letter) { return pattern.find(letter) != std::string::npos; };
-  Blocks blocks;
-  if (has('M')) blocks.mamba = ReadMamba(config);
-  if (has('*')) blocks.attention = ReadAttention(config);
-  if (has('-')) blocks.dense.intermediate = config.Int("intermediate_size", kDimRange);
-  if (has('E')) blocks.experts = ReadExperts(config);
-  for (const char letter : pattern) AddBlock(config, letter, blocks, model);
+  const Pattern ahead = ReadPattern(config, "mtp_hybrid_override_pattern", "mtp_layers_block_type");
+  const Blocks blocks(config, model.hidden, pattern.letters + ahead.letters);
+  blocks.Add(config, pattern, model.layers);
+  const std::int64_t depth = config.IntOr("num_nextn_predict_layers", {0, kDraftTokensMax}, 0);
+  if (ahead.letters.empty() || depth == 0) return;
+  model.mtp_depth = depth;
+  for (std::int64_t i = 0; i < depth && model.mtp_layers.size() <= static_cast<std::size_t>(kLayersMax); ++i)
+    blocks.Add(config, ahead, model.mtp_layers);
 }
 
 }  // namespace kvasir

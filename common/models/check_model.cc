@@ -5,13 +5,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "common/base/limits.h"
+#include "common/models/model_fields.h"
 
 namespace kvasir {
 namespace {
+
+constexpr std::string_view kNameFix = "expected 1 to 256 letters, digits or ._/+:@-";
 
 // Keeps the first fault and stays silent after it.
 class Checker {
@@ -38,122 +44,232 @@ class Checker {
     if (!error_.has_value()) error_ = ConfigError{fault, std::move(field), std::move(value), std::move(fix)};
   }
 
+  [[nodiscard]] bool ok() const { return !error_.has_value(); }
   [[nodiscard]] std::optional<ConfigError> Take() { return std::move(error_); }
 
  private:
   std::optional<ConfigError> error_;
 };
 
-struct MixerChecker {
+// Walks a shape's fields (model_fields.h) and checks each against its limits.
+class LimitWalker {
+ public:
+  LimitWalker(Checker& check, const std::string& where) : check_(check), where_(where) {}
+
+  void Int(std::string_view name, std::int64_t value, IntRange range) {
+    check_.Range(Field(name), value, range.min, range.max);
+  }
+  void Real(std::string_view name, double value, RealRange range) {
+    check_.Real(Field(name), value, range.min, range.max);
+  }
+  void Bool(std::string_view, bool) {}
+  void Text(std::string_view name, const std::string& value) {
+    if (IsModelName(value)) return;
+    check_.Report(ConfigFault::kOutOfLimit, Field(name), value, std::string(kNameFix));
+  }
+  void Auto(std::string_view, const std::optional<DType>&) {}
+  void Layer(std::string_view, const std::optional<std::int32_t>&) {}
+  void Layers(std::string_view name, const std::vector<std::int64_t>& layers) {
+    check_.Range(Field(name), static_cast<std::int64_t>(layers.size()), 0, kLayersMax);
+  }
+  void Format(std::string_view name, const WeightFormat& format) {
+    check_.Range(Field(name) + " bits", format.bits, 0, 32);
+    check_.Range(Field(name) + " group", format.group, 0, kDimMax);
+    check_.Range(Field(name) + " scale bits", format.scale_bits, 0, 32);
+  }
+  template <typename E, typename Names>
+  void Enum(std::string_view, E, const Names&) {}
+  void IntUnless(std::string_view name, std::int64_t value, IntRange range, std::int64_t) {
+    Int(name, value, range);
+  }
+  void RealUnless(std::string_view name, double value, RealRange range, double) { Real(name, value, range); }
+  void BoolUnless(std::string_view, bool, bool) {}
+  template <typename E, typename Names>
+  void EnumUnless(std::string_view, E, const Names&, E) {}
+
+ private:
+  [[nodiscard]] std::string Field(std::string_view name) const { return where_ + std::string(name); }
+
+  Checker& check_;
+  const std::string& where_;  // "layer 3 "
+};
+
+template <typename Shape>
+void CheckLimits(Checker& check, const std::string& where, const Shape& shape) {
+  LimitWalker walker(check, where);
+  model_fields::Walk(walker, shape);
+}
+
+// What a shape's fields owe each other, once each is within its limits.
+struct ShapeChecker {
   Checker& check;
   const std::string& where;  // "layer 3 "
 
   void operator()(const AttentionShape& s) const {
-    check.Range(where + "heads", s.heads, 1, kHeadsMax);
-    check.Range(where + "kv_heads", s.kv_heads, 1, kHeadsMax);
-    check.Range(where + "head_dim", s.head_dim, 1, kDimMax);
-    check.Range(where + "value_dim", s.value_dim, 1, kDimMax);
-    check.Range(where + "window", s.window, 0, kContextTokensMax);
-    check.Require(s.kv_heads < 1 || s.heads % s.kv_heads == 0, where + "kv_heads", s.kv_heads,
-                  absl::StrFormat("it must divide heads = %d", s.heads));
+    KeyValueHeads(s.heads, s.kv_heads);
+    check.Require(s.window == 0 || s.chunk == 0, where + "chunk", s.chunk,
+                  absl::StrFormat("a layer has a window or chunks; window is %d", s.window));
   }
-
   void operator()(const MlaShape& s) const {
-    check.Range(where + "heads", s.heads, 1, kHeadsMax);
-    check.Range(where + "q_lora_rank", s.q_lora_rank, 0, kDimMax);
-    check.Range(where + "kv_lora_rank", s.kv_lora_rank, 1, kDimMax);
-    check.Range(where + "nope_dim", s.nope_dim, 1, kDimMax);
-    check.Range(where + "rope_dim", s.rope_dim, 1, kDimMax);
-    check.Range(where + "value_dim", s.value_dim, 1, kDimMax);
     check.Require(!s.rotate || s.rope_dim % 2 == 0, where + "rope_dim", s.rope_dim,
                   "a rotary embedding turns pairs of lanes: expected an even number");
+    check.Require((s.o_lora_rank == 0) == (s.o_groups == 0), where + "o_groups", s.o_groups,
+                  absl::StrFormat("it goes with o_lora_rank = %d: both, or neither", s.o_lora_rank));
   }
+  void operator()(const CrossAttentionShape& s) const { KeyValueHeads(s.heads, s.kv_heads); }
+  void operator()(const EncoderAttentionShape& s) const { KeyValueHeads(s.heads, s.kv_heads); }
 
+  // Each factor is within its limit, so that 2^12 * 2^20 * 2^20 still fits 64 bits.
   void operator()(const KdaShape& s) const {
-    check.Range(where + "heads", s.heads, 1, kHeadsMax);
-    check.Range(where + "head_dim", s.head_dim, 1, kDimMax);
-    check.Range(where + "conv_kernel", s.conv_kernel, 2, kDimMax);
-    if (s.heads > kHeadsMax || s.head_dim > kDimMax) return;
-    Elements(s.heads * s.head_dim * s.head_dim, "the recurrent state");
-    Convolution(s.conv_kernel, 3 * s.heads * s.head_dim);
+    Elements(s.heads * s.head_dim * s.head_dim, "head_dim", "the recurrent state");
+    Convolution(s.conv_kernel, 3 * s.heads * s.head_dim, "head_dim");
   }
-
+  void operator()(const Mamba1Shape& s) const {
+    StateDType(s.state_dtype);
+    Elements(s.inner * s.state_dim, "inner", "the recurrent state");
+    Convolution(s.conv_kernel, s.inner, "inner");
+  }
   void operator()(const Mamba2Shape& s) const {
-    check.Range(where + "heads", s.heads, 1, kHeadsMax);
-    check.Range(where + "head_dim", s.head_dim, 1, kDimMax);
-    check.Range(where + "state_dim", s.state_dim, 1, kDimMax);
-    check.Range(where + "groups", s.groups, 1, kHeadsMax);
-    check.Range(where + "conv_kernel", s.conv_kernel, 2, kDimMax);
-    check.Require(s.state_dtype != DType::kFp8E4M3, where + "state_dtype", 0, "expected bf16, f16 or f32");
-    check.Require(s.groups < 1 || s.heads % s.groups == 0, where + "groups", s.groups,
+    StateDType(s.state_dtype);
+    check.Require(s.heads % s.groups == 0, where + "groups", s.groups,
                   absl::StrFormat("it must divide heads = %d", s.heads));
-    if (s.heads > kHeadsMax || s.head_dim > kDimMax || s.groups > kHeadsMax || s.state_dim > kDimMax) return;
-    Elements(s.heads * s.head_dim * s.state_dim, "the recurrent state");
-    Convolution(s.conv_kernel, s.heads * s.head_dim + 2 * s.groups * s.state_dim);
+    Elements(s.heads * s.head_dim * s.state_dim, "head_dim", "the recurrent state");
+    Convolution(s.conv_kernel, s.heads * s.head_dim + 2 * s.groups * s.state_dim, "head_dim");
   }
-
-  template <typename Shape>
-  void operator()(const Shape&) const {}
-
-  // The callers bound each factor before they form a product: 2^12 * 2^20 * 2^20 still fits 64 bits.
-  void Convolution(std::int64_t kernel, std::int64_t width) const {
-    if (kernel > kDimMax) return;
-    Elements((kernel - 1) * width, "the convolution's state");
+  void operator()(const GatedDeltaShape& s) const {
+    StateDType(s.state_dtype);
+    check.Require(s.value_heads % s.key_heads == 0, where + "key_heads", s.key_heads,
+                  absl::StrFormat("it must divide value_heads = %d", s.value_heads));
+    Elements(s.value_heads * s.value_dim * s.key_dim, "value_dim", "the recurrent state");
+    Convolution(s.conv_kernel, 2 * s.key_heads * s.key_dim + s.value_heads * s.value_dim, "value_dim");
   }
+  void operator()(const LightningShape& s) const {
+    Elements(s.heads * s.head_dim * s.head_dim, "head_dim", "the recurrent state");
+  }
+  void operator()(const ShortConvShape& s) const { Convolution(s.conv_kernel, s.width, "width"); }
+  void operator()(const IndexerShape&) const {}
+  void operator()(const CompressorShape&) const {}
+  void operator()(const HiddenStateShape&) const {}
+  void operator()(const NoMixer&) const {}
 
-  void Elements(std::int64_t elements, std::string_view what) const {
+  void KeyValueHeads(std::int64_t heads, std::int64_t kv_heads) const {
+    check.Require(heads % kv_heads == 0, where + "kv_heads", kv_heads,
+                  absl::StrFormat("it must divide heads = %d", heads));
+  }
+  void StateDType(const std::optional<DType>& dtype) const {
+    check.Require(dtype != DType::kFp8E4M3, where + "state_dtype", 0, "expected bf16, f16 or f32");
+  }
+  void Convolution(std::int64_t kernel, std::int64_t width, std::string_view field) const {
+    Elements((kernel - 1) * width, field, "the convolution's state");
+  }
+  void Elements(std::int64_t elements, std::string_view field, std::string_view what) const {
     if (elements <= kStateElementsMax) return;
-    check.Report(ConfigFault::kOutOfLimit, where + "head_dim", "",
+    check.Report(ConfigFault::kOutOfLimit, where + std::string(field), "",
                  absl::StrFormat("%s has %d elements; at most %d", what, elements, kStateElementsMax));
   }
 };
 
+void CheckShape(Checker& check, const std::string& where, const MixerShape& mixer) {
+  std::visit([&](const auto& shape) { CheckLimits(check, where, shape); }, mixer);
+  if (check.ok()) std::visit(ShapeChecker{check, where}, mixer);
+}
+
+// Kinds that only stand beside another mixer, and kinds that only stand alone.
+bool OnlyExtra(const MixerShape& mixer) {
+  return std::holds_alternative<IndexerShape>(mixer) || std::holds_alternative<CompressorShape>(mixer) ||
+         std::holds_alternative<HiddenStateShape>(mixer);
+}
+bool OnlyMixer(const MixerShape& mixer) {
+  return std::holds_alternative<NoMixer>(mixer) || std::holds_alternative<EncoderAttentionShape>(mixer);
+}
+
+// `shares_with` names an earlier attention layer that owns rows of the same form.
+void CheckSharing(Checker& check, const std::string& where, const AttentionShape& layer,
+                  const std::vector<ModelLayer>& layers, std::int64_t index) {
+  if (!layer.shares_with.has_value()) return;
+  const std::int64_t owner = *layer.shares_with;
+  const AttentionShape* owned =
+      owner >= 0 && owner < index
+          ? std::get_if<AttentionShape>(&layers[static_cast<std::size_t>(owner)].mixer)
+          : nullptr;
+  const bool fits = owned != nullptr && !owned->shares_with.has_value() &&
+                    owned->kv_heads == layer.kv_heads && owned->head_dim == layer.head_dim &&
+                    owned->value_dim == layer.value_dim && owned->window == layer.window &&
+                    owned->chunk == layer.chunk;
+  check.Require(fits, where + "shares_with", owner,
+                "expected an earlier attention layer with a cache of its own and rows of the same form");
+}
+
 void CheckMlp(Checker& check, const std::string& where, const MlpShape& mlp) {
-  check.Range(where + "intermediate", mlp.intermediate, 0, kDimMax);
-  check.Range(where + "experts", mlp.experts, 0, kDimMax);
-  check.Range(where + "experts_per_token", mlp.experts_per_token, 0, kDimMax);
-  check.Range(where + "shared_experts", mlp.shared_experts, 0, kDimMax);
-  check.Range(where + "expert_intermediate", mlp.expert_intermediate, 0, kDimMax);
+  CheckLimits(check, where, mlp);
   if (mlp.experts == 0) {
-    check.Require(mlp.experts_per_token == 0 && mlp.shared_experts == 0 && mlp.expert_intermediate == 0,
+    check.Require(mlp.experts_per_token == 0 && mlp.shared_experts == 0 && mlp.expert_intermediate == 0 &&
+                      mlp.shared_intermediate == 0 && mlp.latent == 0,
                   where + "experts", mlp.experts,
                   "the layer has no experts, so the other expert fields must be 0");
     return;
   }
-  check.Require(mlp.intermediate == 0, where + "intermediate", mlp.intermediate,
-                "a mixture of experts has no dense MLP: expected 0");
   check.Require(mlp.experts_per_token >= 1 && mlp.experts_per_token <= mlp.experts,
                 where + "experts_per_token", mlp.experts_per_token,
                 absl::StrFormat("expected 1 .. experts = %d", mlp.experts));
   check.Require(mlp.expert_intermediate >= 1, where + "expert_intermediate", mlp.expert_intermediate,
                 "experts need a width of at least 1");
+  check.Require(mlp.shared_intermediate == 0 || mlp.shared_experts > 0, where + "shared_intermediate",
+                mlp.shared_intermediate, "the layer has no shared experts: expected 0");
 }
 
-void CheckRope(Checker& check, const Rope& rope) {
-  check.Real("rope theta", rope.theta, 1.0, 1e12);
-  check.Real("rope factor", rope.factor, 1.0, 1e6);
-  check.Range("rope original_context", rope.original_context, rope.factor > 1.0 ? 1 : 0, kContextTokensMax);
-  check.Real("rope beta_fast", rope.beta_fast, 0.0, 1e6);
-  check.Real("rope beta_slow", rope.beta_slow, 0.0, 1e6);
-  check.Real("rope mscale", rope.mscale, 0.0, 1e3);
-  check.Real("rope mscale_all_dim", rope.mscale_all_dim, 0.0, 1e3);
+void CheckLayers(Checker& check, std::string_view word, const std::vector<ModelLayer>& layers) {
+  std::int64_t expected = 0;
+  for (const ModelLayer& layer : layers) {
+    const std::string where = absl::StrFormat("%s %d ", word, layer.index);
+    check.Require(layer.index == expected, where + "index", layer.index,
+                  absl::StrFormat("layers are numbered from 0 without gaps: expected %d", expected));
+    check.Require(!OnlyExtra(layer.mixer), where + std::string(MixerKind(layer.mixer)), 0,
+                  "this kind of cache stands beside a mixer, not in its place");
+    CheckShape(check, where, layer.mixer);
+    if (const auto* attention = std::get_if<AttentionShape>(&layer.mixer); attention && check.ok()) {
+      CheckSharing(check, where, *attention, layers, expected);
+    }
+    check.Range(where + "extra", static_cast<std::int64_t>(layer.extra.size()), 0, kExtraCachesMax);
+    for (const MixerShape& extra : layer.extra) {
+      const std::string kind(MixerKind(extra));
+      check.Require(!OnlyMixer(extra), where + kind, 0,
+                    "this kind keeps nothing: it cannot be a further cache");
+      CheckShape(check, where + kind + " ", extra);
+    }
+    CheckMlp(check, where, layer.mlp);
+    ++expected;
+  }
+}
+
+bool EngineTaps(DraftMethod method) {
+  return method == DraftMethod::kEagle || method == DraftMethod::kEagle3 || method == DraftMethod::kMtp ||
+         method == DraftMethod::kPeagle;
+}
+
+bool NeedsOriginalContext(const Rope& rope) {
+  return (rope.kind == RopeKind::kYarn && rope.factor > 1.0) || rope.kind == RopeKind::kLlama3;
 }
 
 void CheckDraft(Checker& check, const ModelDescription& model, const DraftShape& draft) {
-  check.Range("draft target_hidden", draft.target_hidden, 1, kDimMax);
-  check.Range("draft target_layers", draft.target_layers, 1, kLayersMax);
-  check.Range("draft mask_token", draft.mask_token, 0, kDimMax);
+  CheckLimits(check, "draft ", draft);
   check.Require(draft.mask_token < model.vocab, "draft mask_token", draft.mask_token,
                 absl::StrFormat("expected a token below vocab = %d", model.vocab));
-  check.Range("draft markov_rank", draft.markov_rank, 0, kDimMax);
-  check.Range("draft taps", static_cast<std::int64_t>(draft.target_taps.size()), 1, kLayersMax);
+  check.Range("draft taps", static_cast<std::int64_t>(draft.target_taps.size()),
+              EngineTaps(draft.method) ? 0 : 1, kLayersMax);
+  check.Range("draft target_layers", draft.target_layers, EngineTaps(draft.method) ? 0 : 1, kLayersMax);
   std::int64_t previous = -1;
   for (const std::int64_t tap : draft.target_taps) {
     check.Require(tap > previous, "draft taps", tap, "target layers must be 0 or more, and ascending");
-    check.Require(tap < draft.target_layers, "draft taps", tap,
+    check.Require(draft.target_layers == 0 || tap < draft.target_layers, "draft taps", tap,
                   absl::StrFormat("the target has %d layers, numbered from 0", draft.target_layers));
     previous = tap;
   }
+}
+
+void CheckQuantisation(Checker& check, const WeightQuantisation& quantisation) {
+  if (quantisation == WeightQuantisation{}) return;
+  CheckLimits(check, "quantisation ", quantisation);
 }
 
 }  // namespace
@@ -169,7 +285,6 @@ bool IsModelName(std::string_view name) {
 
 std::optional<ConfigError> FindModelFault(const ModelDescription& model) {
   Checker check;
-  constexpr std::string_view kNameFix = "expected 1 to 256 letters, digits or ._/+:@-";
   if (!IsModelName(model.name)) {
     check.Report(ConfigFault::kOutOfLimit, "name", model.name, std::string(kNameFix));
   }
@@ -181,17 +296,18 @@ std::optional<ConfigError> FindModelFault(const ModelDescription& model) {
   check.Range("context", model.context, 1, kContextTokensMax);
   check.Require(model.dtype != DType::kFp8E4M3, "dtype", 0, "weights are described as bf16, f16 or f32");
   check.Real("rms_eps", model.rms_eps, 1e-30, 1.0);
-  CheckRope(check, model.rope);
+  check.Range("layer_embedding", model.layer_embedding, 0, kDimMax);
+  CheckLimits(check, "rope ", model.rope);
+  check.Range("rope original_context", model.rope.original_context, NeedsOriginalContext(model.rope) ? 1 : 0,
+              kContextTokensMax);
   check.Range("layers", static_cast<std::int64_t>(model.layers.size()), 1, kLayersMax);
-  std::int64_t expected = 0;
-  for (const ModelLayer& layer : model.layers) {
-    const std::string where = absl::StrFormat("layer %d ", layer.index);
-    check.Require(layer.index == expected, where + "index", layer.index,
-                  absl::StrFormat("layers are numbered from 0 without gaps: expected %d", expected));
-    std::visit(MixerChecker{check, where}, layer.mixer);
-    CheckMlp(check, where, layer.mlp);
-    ++expected;
-  }
+  CheckLayers(check, "layer", model.layers);
+  check.Range("mtp depth", model.mtp_depth, model.mtp_layers.empty() ? 0 : 1,
+              model.mtp_layers.empty() ? 0 : kDraftTokensMax);
+  check.Range("mtp layers", static_cast<std::int64_t>(model.mtp_layers.size()), 0, kLayersMax);
+  CheckLayers(check, "mtp layer", model.mtp_layers);
+  if (model.encoder.has_value()) CheckLimits(check, "encoder ", *model.encoder);
+  CheckQuantisation(check, model.quantisation);
   if (model.draft.has_value()) CheckDraft(check, model, *model.draft);
   return check.Take();
 }

@@ -134,18 +134,25 @@ std::string ConfigObject::TextOr(std::string_view field, std::string_view fallba
   return value->get<std::string>();
 }
 
-std::vector<std::int64_t> ConfigObject::IntList(std::string_view field, IntRange range) const {
-  const Json* value = Require(field, "expected a list of integers");
-  if (value == nullptr) return {};
+const Json* ConfigObject::RequireList(std::string_view field, std::string_view expected,
+                                      std::int64_t entries_max) const {
+  const Json* value = Require(field, expected);
+  if (value == nullptr) return nullptr;
   if (!value->is_array()) {
-    FailValue(ConfigFault::kWrongType, field, Show(*value), "expected a list of integers");
-    return {};
+    FailValue(ConfigFault::kWrongType, field, Show(*value), std::string(expected));
+    return nullptr;
   }
-  if (value->size() > static_cast<std::size_t>(kLayersMax)) {
+  if (value->size() > static_cast<std::size_t>(entries_max)) {
     FailValue(ConfigFault::kOutOfLimit, field, Show(*value),
-              absl::StrFormat("at most %d entries", kLayersMax));
-    return {};
+              absl::StrFormat("at most %d entries", entries_max));
+    return nullptr;
   }
+  return value;
+}
+
+std::vector<std::int64_t> ConfigObject::IntList(std::string_view field, IntRange range) const {
+  const Json* value = RequireList(field, "expected a list of integers", kLayersMax);
+  if (value == nullptr) return {};
   std::vector<std::int64_t> out;
   for (const Json& entry : *value) {
     out.push_back(ToInt(entry, absl::StrFormat("%s[%d]", field, out.size()), range));
@@ -153,18 +160,9 @@ std::vector<std::int64_t> ConfigObject::IntList(std::string_view field, IntRange
   return out;
 }
 
-std::vector<std::string> ConfigObject::TextList(std::string_view field) const {
-  const Json* value = Require(field, "expected a list of strings");
+std::vector<std::string> ConfigObject::TextList(std::string_view field, std::int64_t entries_max) const {
+  const Json* value = RequireList(field, "expected a list of strings", entries_max);
   if (value == nullptr) return {};
-  if (!value->is_array()) {
-    FailValue(ConfigFault::kWrongType, field, Show(*value), "expected a list of strings");
-    return {};
-  }
-  if (value->size() > static_cast<std::size_t>(kLayersMax)) {
-    FailValue(ConfigFault::kOutOfLimit, field, Show(*value),
-              absl::StrFormat("at most %d entries", kLayersMax));
-    return {};
-  }
   std::vector<std::string> out;
   for (const Json& entry : *value) {
     if (!entry.is_string()) {
@@ -175,6 +173,50 @@ std::vector<std::string> ConfigObject::TextList(std::string_view field) const {
     out.push_back(entry.get<std::string>());
   }
   return out;
+}
+
+std::vector<ConfigObject> ConfigObject::Objects(std::string_view field) const {
+  const Json* value = RequireList(field, "expected a list of objects", kLayersMax);
+  if (value == nullptr) return {};
+  std::vector<ConfigObject> out;
+  for (const Json& entry : *value) {
+    const std::string place = absl::StrFormat("%s[%d]", field, out.size());
+    if (!entry.is_object()) {
+      FailValue(ConfigFault::kWrongType, place, Show(entry), "expected an object");
+      return {};
+    }
+    out.push_back(ConfigObject(entry, path_ + place + ".", *error_));
+  }
+  return out;
+}
+
+std::optional<ConfigObject> ConfigObject::ObjectIf(std::string_view field) const {
+  return Has(field) ? Object(field) : std::nullopt;
+}
+
+std::vector<std::pair<std::string, ConfigObject>> ConfigObject::Members() const {
+  std::vector<std::pair<std::string, ConfigObject>> out;
+  for (const auto& [name, value] : node_->items()) {
+    if (value.is_object()) out.emplace_back(name, ConfigObject(value, path_ + name + ".", *error_));
+  }
+  return out;
+}
+
+bool ConfigObject::IsList(std::string_view field) const {
+  const Json* value = Find(field);
+  return value != nullptr && value->is_array();
+}
+
+bool ConfigObject::IsText(std::string_view field) const {
+  const Json* value = Find(field);
+  return value != nullptr && value->is_string();
+}
+
+std::string_view ConfigObject::FirstOf(std::initializer_list<std::string_view> fields) const {
+  for (const std::string_view field : fields) {
+    if (Has(field)) return field;
+  }
+  return *fields.begin();
 }
 
 std::optional<ConfigObject> ConfigObject::Object(std::string_view field) const {

@@ -5,12 +5,15 @@
 #define KVASIR_COMMON_MODELS_CONFIG_OBJECT_H_
 
 #include <cstdint>
+#include <initializer_list>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "common/base/limits.h"
 #include "common/models/config_error.h"
 
 namespace kvasir {
@@ -40,9 +43,22 @@ class ConfigObject {
   [[nodiscard]] double Real(std::string_view field, RealRange range) const;
   [[nodiscard]] std::string Text(std::string_view field) const;
   [[nodiscard]] std::vector<std::int64_t> IntList(std::string_view field, IntRange range) const;
-  [[nodiscard]] std::vector<std::string> TextList(std::string_view field) const;
+  [[nodiscard]] std::vector<std::string> TextList(std::string_view field,
+                                                  std::int64_t entries_max = kLayersMax) const;
   // nullopt, with the fault kept, unless the field is an object.
   [[nodiscard]] std::optional<ConfigObject> Object(std::string_view field) const;
+  // A list of objects; entries of another type are faults.
+  [[nodiscard]] std::vector<ConfigObject> Objects(std::string_view field) const;
+
+  // Missing or null gives nullopt, without a fault.
+  [[nodiscard]] std::optional<ConfigObject> ObjectIf(std::string_view field) const;
+  // The fields of this object that are objects themselves, by name; the rest is passed over.
+  [[nodiscard]] std::vector<std::pair<std::string, ConfigObject>> Members() const;
+  // Present, and a list; present, and a string.
+  [[nodiscard]] bool IsList(std::string_view field) const;
+  [[nodiscard]] bool IsText(std::string_view field) const;
+  // The first of `fields` that is present, else the first: families spell one thing in several ways.
+  [[nodiscard]] std::string_view FirstOf(std::initializer_list<std::string_view> fields) const;
 
   // Missing or null gives the fallback; a wrong type or a value out of range is a fault all the same.
   [[nodiscard]] std::int64_t IntOr(std::string_view field, IntRange range, std::int64_t fallback) const;
@@ -60,6 +76,8 @@ class ConfigObject {
  private:
   [[nodiscard]] const nlohmann::json* Find(std::string_view field) const;
   [[nodiscard]] const nlohmann::json* Require(std::string_view field, std::string_view expected) const;
+  [[nodiscard]] const nlohmann::json* RequireList(std::string_view field, std::string_view expected,
+                                                  std::int64_t entries_max) const;
   [[nodiscard]] std::int64_t ToInt(const nlohmann::json& value, std::string_view field, IntRange range) const;
 
   const nlohmann::json* node_;

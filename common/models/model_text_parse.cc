@@ -4,7 +4,10 @@
 #include <charconv>
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
@@ -13,6 +16,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/typed_error.h"
 #include "common/models/check_model.h"
+#include "common/models/model_fields.h"
 #include "common/models/model_text.h"
 
 namespace kvasir {
@@ -51,9 +55,12 @@ class LineReader {
     return word.substr(name.size() + 1);
   }
 
-  std::int64_t Int(std::string_view name) { return ParseInt(Value(name), name); }
-  double Real(std::string_view name) { return ParseReal(Value(name), name); }
-  bool Bool(std::string_view name) { return ParseBool(Value(name), name); }
+  // Whether the next word is `word`, or "word=..." where it ends with '='.
+  [[nodiscard]] bool Peek(std::string_view word) const {
+    const std::string_view rest = started_ && !rest_.empty() ? rest_.substr(1) : rest_;
+    const std::string_view next = rest.substr(0, rest.find(' '));
+    return word.ends_with('=') ? next.starts_with(word) : next == word;
+  }
 
   std::int64_t ParseInt(std::string_view word, std::string_view name) {
     std::int64_t value = 0;
@@ -138,48 +145,98 @@ absl::StatusOr<std::int64_t> IntLine(TextReader& text, std::string_view name) {
   return value;
 }
 
-std::optional<MixerShape> ReadMixer(LineReader& line) {
-  const std::string_view kind = line.Next();
-  if (kind == "attention") {
-    AttentionShape s;
-    s.heads = line.Int("heads");
-    s.kv_heads = line.Int("kv_heads");
-    s.head_dim = line.Int("head_dim");
-    s.value_dim = line.Int("value_dim");
-    s.window = line.Int("window");
-    return s;
+// Walks a shape's fields (model_fields.h) and reads each from the line. Ranges are checked afterwards.
+class FieldReader {
+ public:
+  explicit FieldReader(LineReader& line) : line_(line) {}
+
+  void Int(std::string_view name, std::int64_t& value, IntRange) {
+    value = line_.ParseInt(line_.Value(name), name);
   }
-  if (kind == "mla") {
-    MlaShape s;
-    s.heads = line.Int("heads");
-    s.q_lora_rank = line.Int("q_lora_rank");
-    s.kv_lora_rank = line.Int("kv_lora_rank");
-    s.nope_dim = line.Int("nope_dim");
-    s.rope_dim = line.Int("rope_dim");
-    s.value_dim = line.Int("value_dim");
-    s.rotate = line.Bool("rotate");
-    s.output_gate = line.Bool("output_gate");
-    return s;
+  void Real(std::string_view name, double& value, RealRange) {
+    value = line_.ParseReal(line_.Value(name), name);
   }
-  if (kind == "kda") {
-    KdaShape s;
-    s.heads = line.Int("heads");
-    s.head_dim = line.Int("head_dim");
-    s.conv_kernel = line.Int("conv_kernel");
-    return s;
+  void Bool(std::string_view name, bool& value) { value = line_.ParseBool(line_.Value(name), name); }
+  void Text(std::string_view name, std::string& value) { value = line_.Value(name); }
+  void Auto(std::string_view name, std::optional<DType>& dtype) {
+    const std::string_view word = line_.Value(name);
+    dtype = word == "auto" ? std::nullopt : std::optional(line_.ParseDType(word));
   }
-  if (kind == "mamba2") {
-    Mamba2Shape s;
-    s.heads = line.Int("heads");
-    s.head_dim = line.Int("head_dim");
-    s.state_dim = line.Int("state_dim");
-    s.groups = line.Int("groups");
-    s.conv_kernel = line.Int("conv_kernel");
-    s.state_dtype = line.ParseDType(line.Value("state_dtype"));
-    return s;
+  void Layer(std::string_view name, std::optional<std::int32_t>& layer) {
+    if (!Given(name)) return;
+    const std::int64_t index = line_.ParseInt(line_.Value(name), name);
+    if (index < 0 || index >= kLayersMax) line_.Fail(std::to_string(index), "a layer index");
+    layer = static_cast<std::int32_t>(index);
   }
-  line.Fail(kind, "attention, mla, kda or mamba2");
-  return std::nullopt;
+  void Layers(std::string_view name, std::vector<std::int64_t>& layers) {
+    std::string_view list = line_.Value(name);
+    while (!list.empty() && layers.size() <= static_cast<std::size_t>(kLayersMax)) {
+      const std::size_t comma = list.find(',');
+      layers.push_back(line_.ParseInt(list.substr(0, comma), name));
+      list.remove_prefix(comma == std::string_view::npos ? list.size() : comma + 1);
+    }
+  }
+  void Format(std::string_view name, WeightFormat& format) {
+    std::string_view rest = line_.Value(name);
+    for (std::int64_t* part : {&format.bits, &format.group, &format.scale_bits}) {
+      const std::size_t slash = rest.find('/');
+      *part = line_.ParseInt(rest.substr(0, slash), name);
+      rest.remove_prefix(slash == std::string_view::npos ? rest.size() : slash + 1);
+    }
+  }
+  template <typename E, typename Names>
+  void Enum(std::string_view name, E& value, const Names& names) {
+    const std::string_view got = line_.Value(name);
+    std::string known;
+    for (const auto& [candidate, word] : names) {
+      if (word == got) {
+        value = candidate;
+        return;
+      }
+      known += (known.empty() ? "" : ", ") + std::string(word);
+    }
+    line_.Fail(got, absl::StrFormat("%s of %s", name, known));
+  }
+  void IntUnless(std::string_view name, std::int64_t& value, IntRange range, std::int64_t) {
+    if (Given(name)) Int(name, value, range);
+  }
+  void RealUnless(std::string_view name, double& value, RealRange range, double) {
+    if (Given(name)) Real(name, value, range);
+  }
+  void BoolUnless(std::string_view name, bool& value, bool) {
+    if (Given(name)) Bool(name, value);
+  }
+  template <typename E, typename Names>
+  void EnumUnless(std::string_view name, E& value, const Names& names, E) {
+    if (Given(name)) Enum(name, value, names);
+  }
+
+ private:
+  [[nodiscard]] bool Given(std::string_view name) const { return line_.Peek(std::string(name) + "="); }
+
+  LineReader& line_;
+};
+
+template <typename Shape>
+Shape ReadFields(LineReader& line) {
+  Shape shape;
+  FieldReader reader(line);
+  model_fields::Walk(reader, shape);
+  return shape;
+}
+
+// The alternative of MixerShape whose kind stands next on the line.
+template <std::size_t I = 0>
+MixerShape ReadShape(std::string_view kind, LineReader& line) {
+  if constexpr (I == kMixerKinds.size()) {
+    std::string known;
+    for (const std::string_view word : kMixerKinds) known += (known.empty() ? "" : ", ") + std::string(word);
+    line.Fail(kind, known);
+    return NoMixer{};
+  } else {
+    if (kind == kMixerKinds[I]) return ReadFields<std::variant_alternative_t<I, MixerShape>>(line);
+    return ReadShape<I + 1>(kind, line);
+  }
 }
 
 absl::StatusOr<ModelLayer> ReadLayer(TextReader& text) {
@@ -190,55 +247,46 @@ absl::StatusOr<ModelLayer> ReadLayer(TextReader& text) {
   const std::int64_t index = line.ParseInt(line.Next(), "layer");
   if (index < 0 || index >= kLayersMax) line.Fail(std::to_string(index), "a layer index");
   layer.index = static_cast<std::int32_t>(index);
-  std::optional<MixerShape> mixer = ReadMixer(line);
-  if (mixer.has_value()) layer.mixer = *mixer;
+  layer.mixer = ReadShape(line.Next(), line);
+  while (line.Peek("extra") && layer.extra.size() <= static_cast<std::size_t>(kExtraCachesMax)) {
+    line.Expect("extra");
+    layer.extra.push_back(ReadShape(line.Next(), line));
+  }
   line.Expect("mlp");
-  layer.mlp.intermediate = line.Int("intermediate");
-  layer.mlp.experts = line.Int("experts");
-  layer.mlp.experts_per_token = line.Int("experts_per_token");
-  layer.mlp.shared_experts = line.Int("shared_experts");
-  layer.mlp.expert_intermediate = line.Int("expert_intermediate");
+  layer.mlp = ReadFields<MlpShape>(line);
   KVASIR_RETURN_IF_ERROR(line.Finish());
   return layer;
 }
 
-absl::StatusOr<DraftShape> ReadDraft(TextReader& text) {
-  LineReader line = text.Line();
-  DraftShape draft;
-  line.Expect("draft");
-  line.Expect("method=dspark");
-  draft.causal = line.Bool("causal");
-  std::string_view taps = line.Value("taps");
-  while (draft.target_taps.size() <= static_cast<std::size_t>(kLayersMax)) {
-    const std::size_t comma = taps.find(',');
-    draft.target_taps.push_back(line.ParseInt(taps.substr(0, comma), "taps"));
-    if (comma == std::string_view::npos) break;
-    taps.remove_prefix(comma + 1);
+absl::Status ReadLayers(TextReader& text, std::int64_t layers, std::vector<ModelLayer>& out) {
+  if (layers < 1 || layers > kLayersMax) {
+    return TextError(absl::StrFormat("model text line %d: layers %d, expected 1 .. %d", text.number(), layers,
+                                     kLayersMax));
   }
-  draft.target_hidden = line.Int("target_hidden");
-  draft.target_layers = line.Int("target_layers");
-  draft.mask_token = line.Int("mask_token");
-  draft.markov_rank = line.Int("markov_rank");
-  draft.confidence_head = line.Bool("confidence_head");
-  draft.own_embedding = line.Bool("own_embedding");
-  draft.own_head = line.Bool("own_head");
-  KVASIR_RETURN_IF_ERROR(line.Finish());
-  return draft;
+  for (std::int64_t i = 0; i < layers; ++i) {
+    KVASIR_ASSIGN_OR_RETURN(ModelLayer layer, ReadLayer(text));
+    out.push_back(std::move(layer));
+  }
+  return absl::OkStatus();
 }
 
-absl::StatusOr<Rope> ReadRope(TextReader& text) {
+// A line "<head>" and the shape's fields.
+template <typename Shape>
+absl::StatusOr<Shape> ShapeLine(TextReader& text, std::string_view head) {
   LineReader line = text.Line();
-  Rope rope;
-  line.Expect("rope");
-  rope.theta = line.Real("theta");
-  rope.factor = line.Real("factor");
-  rope.original_context = line.Int("original_context");
-  rope.beta_fast = line.Real("beta_fast");
-  rope.beta_slow = line.Real("beta_slow");
-  rope.mscale = line.Real("mscale");
-  rope.mscale_all_dim = line.Real("mscale_all_dim");
+  line.Expect(head);
+  Shape shape = ReadFields<Shape>(line);
   KVASIR_RETURN_IF_ERROR(line.Finish());
-  return rope;
+  return shape;
+}
+
+absl::Status ReadMtp(TextReader& text, ModelDescription& model) {
+  LineReader line = text.Line();
+  line.Expect("mtp");
+  model.mtp_depth = line.ParseInt(line.Value("depth"), "depth");
+  const std::int64_t layers = line.ParseInt(line.Value("layers"), "layers");
+  KVASIR_RETURN_IF_ERROR(line.Finish());
+  return ReadLayers(text, layers, model.mtp_layers);
 }
 
 absl::StatusOr<ModelDescription> ReadHeader(TextReader& text) {
@@ -259,12 +307,39 @@ absl::StatusOr<ModelDescription> ReadHeader(TextReader& text) {
   eps.Expect("rms_eps");
   model.rms_eps = eps.ParseReal(eps.Next(), "rms_eps");
   KVASIR_RETURN_IF_ERROR(eps.Finish());
-  KVASIR_ASSIGN_OR_RETURN(model.rope, ReadRope(text));
+  KVASIR_ASSIGN_OR_RETURN(model.rope, ShapeLine<Rope>(text, "rope"));
   LineReader tied = text.Line();
   tied.Expect("tied_embedding");
   model.tied_embedding = tied.ParseBool(tied.Next(), "tied_embedding");
   KVASIR_RETURN_IF_ERROR(tied.Finish());
+  if (text.NextStartsWith("layer_embedding ")) {
+    KVASIR_ASSIGN_OR_RETURN(model.layer_embedding, IntLine(text, "layer_embedding"));
+  }
+  if (text.NextStartsWith("multimodal ")) {
+    LineReader multimodal = text.Line();
+    multimodal.Expect("multimodal");
+    multimodal.Expect("true");
+    KVASIR_RETURN_IF_ERROR(multimodal.Finish());
+    model.multimodal = true;
+  }
   return model;
+}
+
+// What may follow the layers.
+absl::Status ReadTail(TextReader& text, ModelDescription& model) {
+  if (text.NextStartsWith("mtp ")) KVASIR_RETURN_IF_ERROR(ReadMtp(text, model));
+  if (text.NextStartsWith("encoder ")) {
+    KVASIR_ASSIGN_OR_RETURN(model.encoder, ShapeLine<EncoderShape>(text, "encoder"));
+  }
+  if (text.NextStartsWith("quantisation ")) {
+    KVASIR_ASSIGN_OR_RETURN(model.quantisation, ShapeLine<WeightQuantisation>(text, "quantisation"));
+  }
+  if (text.NextStartsWith("draft ")) {
+    KVASIR_ASSIGN_OR_RETURN(model.draft, ShapeLine<DraftShape>(text, "draft"));
+  }
+  LineReader end = text.Line();
+  end.Expect("end");
+  return end.Finish();
 }
 
 // The number of the first line that differs.
@@ -284,20 +359,8 @@ absl::StatusOr<ModelDescription> ModelFromText(std::string_view text) {
   TextReader reader(text);
   KVASIR_ASSIGN_OR_RETURN(ModelDescription model, ReadHeader(reader));
   KVASIR_ASSIGN_OR_RETURN(const std::int64_t layers, IntLine(reader, "layers"));
-  if (layers < 1 || layers > kLayersMax) {
-    return TextError(absl::StrFormat("model text line %d: layers %d, expected 1 .. %d", reader.number(),
-                                     layers, kLayersMax));
-  }
-  for (std::int64_t i = 0; i < layers; ++i) {
-    KVASIR_ASSIGN_OR_RETURN(ModelLayer layer, ReadLayer(reader));
-    model.layers.push_back(layer);
-  }
-  if (reader.NextStartsWith("draft")) {
-    KVASIR_ASSIGN_OR_RETURN(model.draft, ReadDraft(reader));
-  }
-  LineReader end = reader.Line();
-  end.Expect("end");
-  KVASIR_RETURN_IF_ERROR(end.Finish());
+  KVASIR_RETURN_IF_ERROR(ReadLayers(reader, layers, model.layers));
+  KVASIR_RETURN_IF_ERROR(ReadTail(reader, model));
   if (const std::optional<ConfigError> fault = FindModelFault(model)) {
     return TextError(absl::StrFormat("model text: %s = %s: %s", fault->field, fault->value, fault->fix));
   }

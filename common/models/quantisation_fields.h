@@ -1,0 +1,22 @@
+// How the weights of a checkpoint are stored, from the many forms of quantization_config.
+#ifndef KVASIR_COMMON_MODELS_QUANTISATION_FIELDS_H_
+#define KVASIR_COMMON_MODELS_QUANTISATION_FIELDS_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "common/models/config_object.h"
+#include "common/models/model_description.h"
+
+namespace kvasir {
+
+// `config` holds the text model's fields, `quantisation` is its quantization_config; `layers` is the model's
+// number of layers. Files name modules one by one, or by patterns; a class of weights (say, attention) counts
+// as left out where that holds for at least half of the layers. A method that is not known here keeps its
+// name and gives no sizes.
+[[nodiscard]] WeightQuantisation ReadQuantisation(const ConfigObject& config,
+                                                  const ConfigObject& quantisation, std::int64_t layers);
+
+}  // namespace kvasir
+
+#endif  // KVASIR_COMMON_MODELS_QUANTISATION_FIELDS_H_
