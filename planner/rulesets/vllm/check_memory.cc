@@ -109,10 +109,10 @@ std::optional<EngineFailure> CheckAll(const SpecTable& table, const std::vector<
 // For reports: each number on its own, so that one that raises hides no other.
 EngineWorkerNumbers NumbersOf(const SpecTable& table, const Worker& worker, const EngineConfig& config) {
   EngineWorkerNumbers numbers;
-  const auto shape = worker.groups->empty() ? EngineResult<PoolShape>(PoolShape{})
-                                            : ShapeOfPool(table, *worker.groups, config);
+  if (worker.groups->empty()) return numbers;
+  const auto shape = ShapeOfPool(table, *worker.groups, config);
   if (!shape.ok()) return numbers;
-  const std::int64_t memory = config.num_gpu_blocks_override.has_value() && !worker.groups->empty()
+  const std::int64_t memory = config.num_gpu_blocks_override.has_value()
                                   ? Saturated(Wide{*config.num_gpu_blocks_override} * shape->bytes_per_block)
                                   : worker.memory;
   numbers.pool_bytes_per_block = shape->bytes_per_block;

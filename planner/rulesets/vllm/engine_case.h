@@ -56,7 +56,8 @@ struct EngineConfig {
   bool kv_connector = false;        // a KV connector is configured
   bool cross_layer_blocks = false;  // its enable_cross_layers_blocks; 2026-08
   std::optional<EngineSpeculative> speculative = {};
-  std::int64_t num_prefill_lookahead_tokens = 0;             // 2026-11
+  // 2026-11; nullopt: num_speculative_tokens where mtp runs several modules, else 0.
+  std::optional<std::int64_t> num_prefill_lookahead_tokens = {};
   KvLayout kv_cache_layout = KvLayout::kLBNHC;               // 2026-11
   std::string model_type = {};                               // 2026-11
   std::optional<std::int64_t> total_num_hidden_layers = {};  // 2026-11

@@ -11,10 +11,8 @@ namespace {
 // Whether `test` holds for the spec of some layer that the group's spec covers.
 template <class Test>
 bool AnySpec(const SpecTable& table, const EngineGroup& group, Test test) {
-  if (const auto* const merged = std::get_if<std::int32_t>(&group.spec)) return test(table[*merged]);
-  const auto& members = std::get<UniformTypeSpecs>(group.spec).members;
-  return std::any_of(members.begin(), members.end(),
-                     [&](const auto& member) { return test(table[member.spec]); });
+  const std::vector<std::int32_t> specs = SpecsOf(group);
+  return std::any_of(specs.begin(), specs.end(), [&](std::int32_t id) { return test(table[id]); });
 }
 
 void MarkGroupOf(std::int32_t layer, std::vector<EngineGroup>& groups) {

@@ -49,16 +49,16 @@ class Planning {
     EngineResult<std::vector<std::int32_t>> specs = InternSpecs(table_, case_);
     if (!specs.ok()) return std::move(specs).failure();
     worker_layers_ = LayersOfWorkers(case_, *specs);
-    EngineResult<LayerSpecs> layers = UnionOfWorkers(case_, worker_layers_);
-    if (!layers.ok()) return std::move(layers).failure();
-    layers_ = *std::move(layers);
+    UnionLayers all = UnionOfWorkers(case_, worker_layers_);
+    layers_ = std::move(all.layers);
     plan_.attention_free = layers_.empty();
     if (const auto uniform = IsSpecUniform(table_, layers_); uniform.ok()) plan_.is_spec_uniform = *uniform;
     if (layers_.empty()) {
-      plan_.is_type_uniform = true;
+      plan_.is_type_uniform = false;
     } else if (const auto same = IsSameType(table_, layers_); same.ok()) {
       plan_.is_type_uniform = *same;
     }
+    if (all.conflict.has_value()) return std::move(all.conflict);
     return PrepareForGrouping(table_, case_, layers_);
   }
 
@@ -118,15 +118,8 @@ class Planning {
       plan_.scheduler_specs.push_back(wrapper != nullptr ? wrapper->members.front().spec
                                                          : std::get<std::int32_t>(group.spec));
     }
-    DescribePrecision();
-    EngineResult<Capacity> capacity = ComputeCapacity(first.num_blocks);
-    if (!capacity.ok()) {
-      EngineFailure failure = std::move(capacity).failure();
-      failure.stage = EngineStage::kConcurrency;
-      return failure;
-    }
-    plan_.max_concurrency = capacity->max_concurrency;
-    plan_.kv_cache_size_tokens = capacity->tokens;
+    DescribePrecision(first.groups);
+    if (auto failure = PrintCapacity(first.num_blocks)) return failure;
     EngineResult<SchedulerBlocks> blocks = ResolveSchedulerBlocks(table_, plan_.scheduler_specs, config_);
     if (!blocks.ok()) {
       EngineFailure failure = std::move(blocks).failure();
@@ -138,7 +131,21 @@ class Planning {
     return std::nullopt;
   }
 
-  EngineResult<Capacity> ComputeCapacity(std::int64_t num_blocks) {
+  // A model without caches prints no capacity.
+  std::optional<EngineFailure> PrintCapacity(std::int64_t num_blocks) {
+    if (plan_.scheduler_specs.empty()) return std::nullopt;
+    EngineResult<Capacity> capacity = CapacityOf(num_blocks);
+    if (!capacity.ok()) {
+      EngineFailure failure = std::move(capacity).failure();
+      failure.stage = EngineStage::kConcurrency;
+      return failure;
+    }
+    plan_.max_concurrency = capacity->max_concurrency;
+    plan_.kv_cache_size_tokens = capacity->tokens;
+    return std::nullopt;
+  }
+
+  EngineResult<Capacity> CapacityOf(std::int64_t num_blocks) {
     std::int64_t request_blocks = 0;
     for (const std::int32_t spec : plan_.scheduler_specs) {
       KVASIR_ASSIGN_OR_RETURN(const std::int64_t blocks,
@@ -148,16 +155,19 @@ class Planning {
     return PrintedCapacity(num_blocks, request_blocks, config_.max_model_len);
   }
 
-  void DescribePrecision() {
+  // Mamba states and caches of several precisions are zeroed when a block changes hands.
+  void DescribePrecision(const std::vector<EngineGroup>& groups) {
     const EngineSpec* attention = nullptr;
-    for (const std::int32_t id : plan_.scheduler_specs) {
-      const EngineSpec& spec = table_[id];
-      if (spec.kind == SpecKind::kMamba) {
-        plan_.needs_kv_cache_zeroing = true;
-      } else if (attention == nullptr) {
-        attention = &spec;
-      } else if (spec.dtype != attention->dtype || spec.kv_quant_mode != attention->kv_quant_mode) {
-        plan_.has_mixed_precision_kv_cache = true;
+    for (const EngineGroup& group : groups) {
+      for (const std::int32_t id : SpecsOf(group)) {
+        const EngineSpec& spec = table_[id];
+        if (spec.kind == SpecKind::kMamba) {
+          plan_.needs_kv_cache_zeroing = true;
+        } else if (attention == nullptr) {
+          attention = &spec;
+        } else if (spec.dtype != attention->dtype || spec.kv_quant_mode != attention->kv_quant_mode) {
+          plan_.has_mixed_precision_kv_cache = true;
+        }
       }
     }
     plan_.needs_kv_cache_zeroing = plan_.needs_kv_cache_zeroing || plan_.has_mixed_precision_kv_cache;

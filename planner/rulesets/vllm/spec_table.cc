@@ -66,6 +66,11 @@ std::vector<std::int32_t> DistinctSpecs(const LayerSpecs& layers) {
   return distinct;
 }
 
+std::vector<std::int32_t> SpecsOf(const EngineGroup& group) {
+  if (const auto* const merged = std::get_if<std::int32_t>(&group.spec)) return {*merged};
+  return DistinctSpecs(std::get<UniformTypeSpecs>(group.spec).members);
+}
+
 std::int32_t SpecAt(const EngineGroup& group, std::size_t i) {
   if (const auto* const merged = std::get_if<std::int32_t>(&group.spec)) return *merged;
   return std::get<UniformTypeSpecs>(group.spec).members[i].spec;

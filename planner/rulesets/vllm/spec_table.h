@@ -51,6 +51,9 @@ class SpecTable {
 // Ids of the specs of `layers`, each once, in order of first appearance.
 [[nodiscard]] std::vector<std::int32_t> DistinctSpecs(const LayerSpecs& layers);
 
+// Ids of the specs that a group's spec covers, each once.
+[[nodiscard]] std::vector<std::int32_t> SpecsOf(const EngineGroup& group);
+
 // The spec id of the i-th layer of a group: in a wrapper that layer's own, else the group's. Requires
 // i < group.layers.size(); a wrapper that has layers lists its members in their order.
 [[nodiscard]] std::int32_t SpecAt(const EngineGroup& group, std::size_t i);

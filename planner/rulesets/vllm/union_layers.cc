@@ -11,8 +11,8 @@ namespace kvasir::vllm {
 namespace {
 
 std::int64_t ExtraRetainedTokens(EngineVersion version, const EngineConfig& config) {
-  if (version == EngineVersion::k2026_11) {
-    return std::max<std::int64_t>(0, config.num_prefill_lookahead_tokens - 1);
+  if (version == EngineVersion::k2026_11 && config.num_prefill_lookahead_tokens.has_value()) {
+    return std::max<std::int64_t>(0, *config.num_prefill_lookahead_tokens - 1);
   }
   if (!config.speculative.has_value() || config.speculative->method != "mtp") return 0;
   const EngineSpeculative& speculative = *config.speculative;
@@ -59,19 +59,18 @@ std::vector<LayerSpecs> LayersOfWorkers(const EngineCase& engine_case,
   return workers;
 }
 
-EngineResult<LayerSpecs> UnionOfWorkers(const EngineCase& engine_case,
-                                        const std::vector<LayerSpecs>& worker_layers) {
+UnionLayers UnionOfWorkers(const EngineCase& engine_case, const std::vector<LayerSpecs>& worker_layers) {
   std::vector<std::int32_t> spec_of(engine_case.layers.size(), -1);
-  LayerSpecs all;
-  all.reserve(engine_case.layers.size());
+  UnionLayers all;
+  all.layers.reserve(engine_case.layers.size());
   for (const LayerSpecs& layers : worker_layers) {
     for (const UniformTypeSpecs::Member& member : layers) {
       std::int32_t& spec = spec_of[static_cast<std::size_t>(member.layer)];
       if (spec < 0) {
         spec = member.spec;
-        all.push_back(member);
-      } else if (spec != member.spec) {
-        return PlanFailure(
+        all.layers.push_back(member);
+      } else if (spec != member.spec && !all.conflict.has_value()) {
+        all.conflict = PlanFailure(
             EngineErrorKind::kAssertionError,
             absl::StrFormat("workers give layer %s different specs; give every rank of a stage the same",
                             engine_case.layers[static_cast<std::size_t>(member.layer)].name));

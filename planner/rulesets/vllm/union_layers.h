@@ -19,10 +19,14 @@ namespace kvasir::vllm {
 [[nodiscard]] std::vector<LayerSpecs> LayersOfWorkers(const EngineCase& engine_case,
                                                       const std::vector<std::int32_t>& specs);
 
-// Worker order, then layer order; the first occurrence fixes the place. AssertionError: one layer with two
-// specs.
-[[nodiscard]] EngineResult<LayerSpecs> UnionOfWorkers(const EngineCase& engine_case,
-                                                      const std::vector<LayerSpecs>& worker_layers);
+struct UnionLayers {
+  LayerSpecs layers = {};
+  std::optional<EngineFailure> conflict = {};  // AssertionError: one layer with two specs
+};
+
+// Worker order, then layer order; the first occurrence fixes place and spec.
+[[nodiscard]] UnionLayers UnionOfWorkers(const EngineCase& engine_case,
+                                         const std::vector<LayerSpecs>& worker_layers);
 
 // ValueError for a kind without a registered manager; then every sliding spec learns how many tokens below
 // its window speculative decoding keeps.
