@@ -178,7 +178,9 @@ void SetCacheDtype(const EngineLaunch& launch, EngineSettings& settings) {
     word = "fp8_ds_mla";
   const bool fp8 = word.substr(0, 3) == "fp8";
   if (compressed && (word == "auto" || fp8)) word = "fp8_ds_mla";
-  const bool packs = settings.backend.empty() || settings.backend == "FLASHMLA_SPARSE";
+  const bool sm120 = settings.backend == "FLASHINFER_MLA_SPARSE_SM120";
+  const bool packs = settings.backend.empty() || settings.backend == "FLASHMLA_SPARSE" || sm120;
+  if (sm120 && word == "auto") word = "fp8_ds_mla";
   if (!compressed && fp8 && IsSparse(launch.target) && packs) word = "fp8_ds_mla";
   settings.cache_dtype = word == "auto" ? ModelDtypeWord(launch) : word;
 }
