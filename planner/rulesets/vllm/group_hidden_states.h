@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/rulesets/vllm/grouping_notes.h"
 #include "planner/rulesets/vllm/spec_table.h"
 
 namespace kvasir::vllm {
@@ -17,7 +18,7 @@ namespace kvasir::vllm {
                                                                         std::vector<EngineGroup> groups,
                                                                         const LayerSpecs& hidden,
                                                                         const std::vector<std::string>& names,
-                                                                        std::vector<std::string>& log);
+                                                                        GroupingNotes& notes);
 
 }  // namespace kvasir::vllm
 

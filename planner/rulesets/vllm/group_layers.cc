@@ -27,12 +27,13 @@ std::vector<std::int32_t> LayersOf(const LayerSpecs& members) {
 }
 
 // One group: all specs merge, or all are of one type.
-EngineResult<MaybeGroups> OneGroup(SpecTable& table, const LayerSpecs& layers) {
+EngineResult<MaybeGroups> OneGroup(SpecTable& table, const LayerSpecs& layers,
+                                   const std::vector<std::string>& names, GroupingNotes& notes) {
   std::vector<EngineGroup> groups(1);
   groups[0].layers = LayersOf(layers);
-  KVASIR_ASSIGN_OR_RETURN(const bool uniform, IsSpecUniform(table, layers));
+  KVASIR_ASSIGN_OR_RETURN(const bool uniform, IsSpecUniform(table, layers, &notes));
   if (uniform) {
-    KVASIR_ASSIGN_OR_RETURN(groups[0].spec, InternMerged(table, DistinctSpecs(layers)));
+    KVASIR_ASSIGN_OR_RETURN(groups[0].spec, InternMerged(table, layers, names));
     return MaybeGroups(std::move(groups));
   }
   KVASIR_ASSIGN_OR_RETURN(std::optional<UniformTypeSpecs> wrapper, WrapSameType(table, layers));
@@ -55,12 +56,12 @@ EngineResult<MaybeGroups> FamilyGroups(SpecTable& table, const LayerSpecs& layer
 EngineResult<std::vector<EngineGroup>> GroupLayers(SpecTable& table, LayerSpecs layers,
                                                    const EngineConfig& config,
                                                    const std::vector<std::string>& names,
-                                                   std::vector<std::string>& log) {
+                                                   GroupingNotes& notes) {
   if (config.disable_hybrid_kv_cache_manager) {
-    KVASIR_ASSIGN_OR_RETURN(layers, PromoteForOneManager(table, layers, log));
+    KVASIR_ASSIGN_OR_RETURN(layers, PromoteForOneManager(table, layers, notes));
   }
   if (layers.empty()) return std::vector<EngineGroup>();
-  KVASIR_ASSIGN_OR_RETURN(MaybeGroups one, OneGroup(table, layers));
+  KVASIR_ASSIGN_OR_RETURN(MaybeGroups one, OneGroup(table, layers, names, notes));
   if (one.has_value()) return *std::move(one);
   KVASIR_ASSIGN_OR_RETURN(MaybeGroups family, FamilyGroups(table, layers, config, names));
   if (family.has_value()) return *std::move(family);
@@ -74,7 +75,7 @@ EngineResult<std::vector<EngineGroup>> GroupLayers(SpecTable& table, LayerSpecs 
     KVASIR_ASSIGN_OR_RETURN(MaybeGroups packed, GroupPacked202611(table, others, config.kv_cache_layout));
     if (packed.has_value()) {
       // Marked before the hidden-state groups join, and by the layers without them.
-      MarkDraftGroups202611(table, others, config, *packed, log);
+      MarkDraftGroups202611(table, others, config, *packed, notes);
       for (const UniformTypeSpecs::Member& member : hidden)
         packed->push_back({{member.layer}, member.spec, false});
       return *std::move(packed);
@@ -84,15 +85,15 @@ EngineResult<std::vector<EngineGroup>> GroupLayers(SpecTable& table, LayerSpecs 
   EngineResult<LayerSpecs> unified = UnifyPages(table, others, names);
   if (!unified.ok()) {
     if (unified.failure().kind != EngineErrorKind::kNotImplementedError) return std::move(unified).failure();
-    KVASIR_ASSIGN_OR_RETURN(MaybeGroups fallback, FullAllocationGroups(table, layers, log));
+    KVASIR_ASSIGN_OR_RETURN(MaybeGroups fallback, FullAllocationGroups(table, layers, notes));
     if (!fallback.has_value()) return std::move(unified).failure();
     return *std::move(fallback);
   }
-  KVASIR_ASSIGN_OR_RETURN(std::vector<EngineGroup> groups, GroupUniformPages(table, *unified, log));
+  KVASIR_ASSIGN_OR_RETURN(std::vector<EngineGroup> groups, GroupUniformPages(table, *unified, names, notes));
   if (!hidden.empty()) {
-    KVASIR_ASSIGN_OR_RETURN(groups, AppendHiddenStates(table, std::move(groups), hidden, names, log));
+    KVASIR_ASSIGN_OR_RETURN(groups, AppendHiddenStates(table, std::move(groups), hidden, names, notes));
   }
-  if (table.version() == EngineVersion::k2026_11) MarkDraftGroups202611(table, layers, config, groups, log);
+  if (table.version() == EngineVersion::k2026_11) MarkDraftGroups202611(table, layers, config, groups, notes);
   return groups;
 }
 

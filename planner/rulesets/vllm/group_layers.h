@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "planner/rulesets/vllm/engine_case.h"
+#include "planner/rulesets/vllm/grouping_notes.h"
 #include "planner/rulesets/vllm/spec_table.h"
 
 namespace kvasir::vllm {
@@ -19,7 +20,7 @@ namespace kvasir::vllm {
 [[nodiscard]] EngineResult<std::vector<EngineGroup>> GroupLayers(SpecTable& table, LayerSpecs layers,
                                                                  const EngineConfig& config,
                                                                  const std::vector<std::string>& names,
-                                                                 std::vector<std::string>& log);
+                                                                 GroupingNotes& notes);
 
 }  // namespace kvasir::vllm
 

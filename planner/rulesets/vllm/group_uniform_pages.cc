@@ -18,7 +18,7 @@ struct Bucket {
 };
 
 // One bucket a spec, then each joins the first earlier bucket that it merges with.
-std::vector<Bucket> Buckets(const SpecTable& table, const LayerSpecs& layers) {
+std::vector<Bucket> Buckets(const SpecTable& table, const LayerSpecs& layers, GroupingNotes& notes) {
   std::vector<Bucket> equal;
   std::vector<std::int32_t> bucket_of_spec;  // by spec id; -1: none
   for (const UniformTypeSpecs::Member& member : layers) {
@@ -35,7 +35,10 @@ std::vector<Bucket> Buckets(const SpecTable& table, const LayerSpecs& layers) {
     const auto home = std::find_if(merged.begin(), merged.end(), [&](const Bucket& candidate) {
       std::vector<std::int32_t> specs = candidate.specs;
       specs.push_back(bucket.specs.front());
-      return std::holds_alternative<EngineSpec>(MergeSpecs(table, specs));
+      const MergeResult result = MergeSpecs(table, specs);
+      if (const auto* const refusal = std::get_if<CannotMerge>(&result))
+        notes.Refused(table, specs, *refusal);
+      return std::holds_alternative<EngineSpec>(result);
     });
     if (home == merged.end()) {
       merged.push_back(std::move(bucket));
@@ -62,11 +65,11 @@ std::string Percent(std::size_t part, std::size_t whole) {
   return absl::StrFormat("%d.%02d%%", hundredths / 100, hundredths % 100);
 }
 
-void LogPadding(std::size_t layers, std::size_t group_size, std::vector<std::string>& log) {
+void LogPadding(std::size_t layers, std::size_t group_size, GroupingNotes& notes) {
   if (layers % group_size == 0) return;
   const std::size_t padding = group_size - layers % group_size;
-  log.push_back(absl::StrFormat("Add %d padding layers, may waste at most %s KV cache memory", padding,
-                                Percent(padding, layers)));
+  notes.log.push_back(absl::StrFormat("Add %d padding layers, may waste at most %s KV cache memory", padding,
+                                      Percent(padding, layers)));
 }
 
 }  // namespace
@@ -80,13 +83,14 @@ std::vector<std::int32_t> Strided(const std::vector<std::int32_t>& layers, std::
 }
 
 EngineResult<std::vector<EngineGroup>> GroupUniformPages(SpecTable& table, const LayerSpecs& layers,
-                                                         std::vector<std::string>& log) {
-  const std::vector<Bucket> buckets = Buckets(table, layers);
+                                                         const std::vector<std::string>& names,
+                                                         GroupingNotes& notes) {
+  const std::vector<Bucket> buckets = Buckets(table, layers, notes);
   if (buckets.empty()) return PlanFailure(EngineErrorKind::kValueError, "no layers are left to group");
   const std::size_t group_size = GroupSize(buckets);
   std::vector<EngineGroup> groups;
   for (const Bucket& bucket : buckets) {
-    LogPadding(bucket.layers.size(), group_size, log);
+    LogPadding(bucket.layers.size(), group_size, notes);
     const std::size_t count = (bucket.layers.size() + group_size - 1) / group_size;
     for (std::size_t i = 0; i < count; ++i) {
       EngineGroup group;
@@ -95,7 +99,7 @@ EngineResult<std::vector<EngineGroup>> GroupUniformPages(SpecTable& table, const
         members.push_back(bucket.layers[at]);
         group.layers.push_back(bucket.layers[at].layer);
       }
-      KVASIR_ASSIGN_OR_RETURN(group.spec, InternMerged(table, DistinctSpecs(members)));
+      KVASIR_ASSIGN_OR_RETURN(group.spec, InternMerged(table, members, names));
       groups.push_back(std::move(group));
     }
   }

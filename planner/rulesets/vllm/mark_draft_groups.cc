@@ -59,7 +59,7 @@ void MarkDraftGroups202608(const SpecTable& table, const LayerSpecs& layers, con
 }
 
 void MarkDraftGroups202611(const SpecTable& table, const LayerSpecs& layers, const EngineConfig& config,
-                           std::vector<EngineGroup>& groups, std::vector<std::string>& log) {
+                           std::vector<EngineGroup>& groups, GroupingNotes& notes) {
   if (!config.speculative.has_value() || !IsEagleLike(config.speculative->method)) return;
   if (!config.speculative->disable_eagle_block_drop) {
     for (EngineGroup& group : groups) {
@@ -76,7 +76,7 @@ void MarkDraftGroups202611(const SpecTable& table, const LayerSpecs& layers, con
     return AnySpec(table, group, [](const EngineSpec& spec) { return spec.kind == SpecKind::kMamba; });
   });
   if (!marked && mamba) {
-    log.push_back(
+    notes.log.push_back(
         absl::StrFormat("Speculative decoding (method=%s) is enabled but no KV cache group could be "
                         "identified as the draft model's.",
                         config.speculative->method));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "planner/rulesets/vllm/engine_case.h"
+#include "planner/rulesets/vllm/grouping_notes.h"
 #include "planner/rulesets/vllm/spec_table.h"
 
 namespace kvasir::vllm {
@@ -19,10 +20,10 @@ void MarkDraftGroups202608(const SpecTable& table, const LayerSpecs& layers, con
                            std::vector<EngineGroup>& groups);
 
 // 2026-11: groups with a layer that decodes several non-causal tokens; and, for mtp and DeepSeek-V4 drafts,
-// the group of the last registered layer, where the groups hold every layer exactly once. `log` gets the
-// engine's warning where mamba layers meet a draft that nobody was marked for.
+// the group of the last registered layer, where the groups hold every layer exactly once. `notes.log` gets
+// the engine's warning where mamba layers meet a draft that nobody was marked for.
 void MarkDraftGroups202611(const SpecTable& table, const LayerSpecs& layers, const EngineConfig& config,
-                           std::vector<EngineGroup>& groups, std::vector<std::string>& log);
+                           std::vector<EngineGroup>& groups, GroupingNotes& notes);
 
 }  // namespace kvasir::vllm
 

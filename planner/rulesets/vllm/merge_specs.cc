@@ -1,11 +1,13 @@
 #include "planner/rulesets/vllm/merge_specs.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <initializer_list>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "planner/rulesets/vllm/grouping_notes.h"
 #include "planner/rulesets/vllm/spec_fields.h"
 
 namespace kvasir::vllm {
@@ -14,7 +16,7 @@ namespace {
 using Ids = std::vector<std::int32_t>;
 
 CannotMerge Refuse(MergeRule rule, std::string_view field, std::int32_t first, std::int32_t other) {
-  return {rule, field, first, other};
+  return {rule, field, first, other, -1, -1};
 }
 
 // The first spec whose kind the rule excludes.
@@ -57,7 +59,10 @@ std::optional<CannotMerge> DifferentAttention(const SpecTable& table, const Ids&
 MergeResult MergeEqual(const SpecTable& table, const Ids& ids) {
   for (const std::int32_t id : ids) {
     if (id == ids.front()) continue;
-    return Refuse(MergeRule::kEqual, FirstDifferentField(table[ids.front()], table[id]), ids.front(), id);
+    const EngineSpec& first = table[ids.front()];
+    const std::string_view field =
+        first.kind != table[id].kind ? "kind" : FirstDifferentField(first, table[id]);
+    return Refuse(MergeRule::kEqual, field, ids.front(), id);
   }
   return table[ids.front()];
 }
@@ -73,7 +78,7 @@ std::variant<std::optional<std::int64_t>, MergeRaises> OneWindow(const SpecTable
     if (!holder.has_value()) {
       holder = id;
     } else if (table[id].*window != table[*holder].*window) {
-      return MergeRaises{field, *holder, id};
+      return MergeRaises{field, *holder, id, -1, -1};
     }
   }
   return holder.has_value() ? table[*holder].*window : std::nullopt;
@@ -202,6 +207,16 @@ MergeResult MergeSlidingMla(const SpecTable& table, const Ids& ids) {
   return merged;
 }
 
+// A field's value, and which layer has it.
+std::string ValueIn(const SpecTable& table, std::int32_t spec, std::int32_t layer, std::string_view field,
+                    const std::vector<std::string>& names) {
+  std::string text = FieldText(table[spec], field);
+  if (layer >= 0 && static_cast<std::size_t>(layer) < names.size()) {
+    text += " (" + names[static_cast<std::size_t>(layer)] + ")";
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string_view MergeRuleName(MergeRule rule) {
@@ -240,33 +255,56 @@ MergeResult MergeSpecs(const SpecTable& table, const std::vector<std::int32_t>& 
   }
 }
 
-std::string MergeRefusalText(const SpecTable& table, const CannotMerge& refusal) {
+MergeResult MergeLayers(const SpecTable& table, const LayerSpecs& layers) {
+  MergeResult result = MergeSpecs(table, DistinctSpecs(layers));
+  const auto layer_of = [&](std::int32_t spec) {
+    const auto member =
+        std::find_if(layers.begin(), layers.end(), [&](const auto& m) { return m.spec == spec; });
+    return member == layers.end() ? -1 : member->layer;
+  };
+  const auto name = [&](auto& refusal) {
+    refusal.first_layer = layer_of(refusal.first);
+    refusal.other_layer = layer_of(refusal.other);
+  };
+  if (auto* const refusal = std::get_if<CannotMerge>(&result)) name(*refusal);
+  if (auto* const raises = std::get_if<MergeRaises>(&result)) name(*raises);
+  return result;
+}
+
+std::string MergeRefusalText(const SpecTable& table, const CannotMerge& refusal,
+                             const std::vector<std::string>& names) {
   return absl::StrFormat("%s: %s is %s and %s", MergeRuleName(refusal.rule), refusal.field,
-                         FieldText(table[refusal.first], refusal.field),
-                         FieldText(table[refusal.other], refusal.field));
+                         ValueIn(table, refusal.first, refusal.first_layer, refusal.field, names),
+                         ValueIn(table, refusal.other, refusal.other_layer, refusal.field, names));
 }
 
-std::string MergeRefusalText(const SpecTable& table, const MergeRaises& refusal) {
+std::string MergeRefusalText(const SpecTable& table, const MergeRaises& refusal,
+                             const std::vector<std::string>& names) {
   return absl::StrFormat("two layers record %s %s and %s; a group has one", refusal.field,
-                         FieldText(table[refusal.first], refusal.field),
-                         FieldText(table[refusal.other], refusal.field));
+                         ValueIn(table, refusal.first, refusal.first_layer, refusal.field, names),
+                         ValueIn(table, refusal.other, refusal.other_layer, refusal.field, names));
 }
 
-EngineResult<std::int32_t> InternMerged(SpecTable& table, const std::vector<std::int32_t>& ids) {
-  MergeResult result = MergeSpecs(table, ids);
+EngineResult<std::int32_t> InternMerged(SpecTable& table, const LayerSpecs& layers,
+                                        const std::vector<std::string>& names) {
+  MergeResult result = MergeLayers(table, layers);
   if (auto* const merged = std::get_if<EngineSpec>(&result)) return table.Intern(std::move(*merged));
   if (const auto* const refusal = std::get_if<CannotMerge>(&result)) {
     return PlanFailure(EngineErrorKind::kAssertionError,
-                       "the layers of one group do not merge: " + MergeRefusalText(table, *refusal));
+                       "the layers of one group do not merge: " + MergeRefusalText(table, *refusal, names));
   }
-  return PlanFailure(EngineErrorKind::kValueError, MergeRefusalText(table, std::get<MergeRaises>(result)));
+  return PlanFailure(EngineErrorKind::kValueError,
+                     MergeRefusalText(table, std::get<MergeRaises>(result), names));
 }
 
-EngineResult<bool> IsSpecUniform(const SpecTable& table, const LayerSpecs& layers) {
+EngineResult<bool> IsSpecUniform(const SpecTable& table, const LayerSpecs& layers, GroupingNotes* notes) {
   if (layers.empty()) return true;
-  const MergeResult result = MergeSpecs(table, DistinctSpecs(layers));
+  const MergeResult result = MergeLayers(table, layers);
+  if (const auto* const refusal = std::get_if<CannotMerge>(&result); refusal != nullptr && notes != nullptr) {
+    notes->Refused(table, DistinctSpecs(layers), *refusal);
+  }
   if (const auto* const raises = std::get_if<MergeRaises>(&result)) {
-    return PlanFailure(EngineErrorKind::kValueError, MergeRefusalText(table, *raises));
+    return PlanFailure(EngineErrorKind::kValueError, MergeRefusalText(table, *raises, {}));
   }
   return std::holds_alternative<EngineSpec>(result);
 }

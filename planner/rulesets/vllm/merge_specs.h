@@ -17,13 +17,16 @@ namespace kvasir::vllm {
 enum class MergeRule : std::int8_t { kEqual, kFull, kMla, kRswa, kSinkFull, kSlidingMla };
 [[nodiscard]] std::string_view MergeRuleName(MergeRule rule);
 
-// The engine sees a refusal as AssertionError, and takes it for "cannot merge".
+// The engine sees a refusal as AssertionError, and takes it for "cannot merge". Layers are indices of the
+// case, -1 where only specs were given.
 struct CannotMerge {
   MergeRule rule = MergeRule::kEqual;
   std::string_view field =
       {};                  // the first that differs: "head_size"; "kind" for a class that the rule excludes
   std::int32_t first = 0;  // spec ids
   std::int32_t other = 0;
+  std::int32_t first_layer = -1;
+  std::int32_t other_layer = -1;
 };
 
 // ValueError: two recorded windows. It aborts planning where the engine asks whether all layers are uniform.
@@ -31,6 +34,8 @@ struct MergeRaises {
   std::string_view field = {};  // "sliding_window", "attention_chunk_size"
   std::int32_t first = 0;       // spec ids
   std::int32_t other = 0;
+  std::int32_t first_layer = -1;
+  std::int32_t other_layer = -1;
 };
 
 using MergeResult = std::variant<EngineSpec, CannotMerge, MergeRaises>;
@@ -39,15 +44,26 @@ using MergeResult = std::variant<EngineSpec, CannotMerge, MergeRaises>;
 // more of the order than which spec is first.
 [[nodiscard]] MergeResult MergeSpecs(const SpecTable& table, const std::vector<std::int32_t>& ids);
 
-// "full: head_size is 128 and 64", with the values of both specs.
-[[nodiscard]] std::string MergeRefusalText(const SpecTable& table, const CannotMerge& refusal);
-[[nodiscard]] std::string MergeRefusalText(const SpecTable& table, const MergeRaises& refusal);
+// The same for layers: a refusal also has the first layers with the two specs.
+[[nodiscard]] MergeResult MergeLayers(const SpecTable& table, const LayerSpecs& layers);
+
+// "full: head_size is 128 (model.layers.0) and 64 (model.layers.1)". `names` are the case's layer names;
+// layers that the refusal does not know are left out.
+[[nodiscard]] std::string MergeRefusalText(const SpecTable& table, const CannotMerge& refusal,
+                                           const std::vector<std::string>& names);
+[[nodiscard]] std::string MergeRefusalText(const SpecTable& table, const MergeRaises& refusal,
+                                           const std::vector<std::string>& names);
 
 // The merged spec's id, or the failure that escapes where nobody catches it.
-[[nodiscard]] EngineResult<std::int32_t> InternMerged(SpecTable& table, const std::vector<std::int32_t>& ids);
+[[nodiscard]] EngineResult<std::int32_t> InternMerged(SpecTable& table, const LayerSpecs& layers,
+                                                      const std::vector<std::string>& names);
 
-// The engine's "are all layers uniform": true or false, or the ValueError that escapes.
-[[nodiscard]] EngineResult<bool> IsSpecUniform(const SpecTable& table, const LayerSpecs& layers);
+struct GroupingNotes;  // planner/rulesets/vllm/grouping_notes.h
+
+// The engine's "are all layers uniform": true or false, or the ValueError that escapes. `notes`, if given,
+// learns of a refusal.
+[[nodiscard]] EngineResult<bool> IsSpecUniform(const SpecTable& table, const LayerSpecs& layers,
+                                               GroupingNotes* notes = nullptr);
 
 }  // namespace kvasir::vllm
 

@@ -9,9 +9,11 @@
 #include "planner/rulesets/vllm/check_memory.h"
 #include "planner/rulesets/vllm/concurrency.h"
 #include "planner/rulesets/vllm/group_layers.h"
+#include "planner/rulesets/vllm/grouping_notes.h"
 #include "planner/rulesets/vllm/merge_specs.h"
 #include "planner/rulesets/vllm/need_bytes.h"
 #include "planner/rulesets/vllm/place_tensors.h"
+#include "planner/rulesets/vllm/plan_warnings.h"
 #include "planner/rulesets/vllm/pool_bytes.h"
 #include "planner/rulesets/vllm/project_groups.h"
 #include "planner/rulesets/vllm/same_type.h"
@@ -32,6 +34,8 @@ class Planning {
 
   EnginePlan Run() && {
     plan_.failure = Steps();
+    plan_.warnings = WarningsOf(table_, config_, plan_, notes_, names_);
+    plan_.log = std::move(notes_.log);
     plan_.specs = std::move(table_).TakeSpecs();
     return std::move(plan_);
   }
@@ -64,7 +68,7 @@ class Planning {
 
   std::optional<EngineFailure> Group() {
     for (const EngineLayer& layer : case_.layers) names_.push_back(layer.name);
-    EngineResult<std::vector<EngineGroup>> groups = GroupLayers(table_, layers_, config_, names_, plan_.log);
+    EngineResult<std::vector<EngineGroup>> groups = GroupLayers(table_, layers_, config_, names_, notes_);
     if (!groups.ok()) return std::move(groups).failure();
     plan_.groups = *std::move(groups);
     plan_.grouped = true;
@@ -178,6 +182,7 @@ class Planning {
   SpecTable table_;
   EnginePlan plan_;
   std::vector<std::string> names_;
+  GroupingNotes notes_;
   std::vector<LayerSpecs> worker_layers_;
   LayerSpecs layers_;                                // the union, in the engine's order
   std::vector<std::vector<EngineGroup>> projected_;  // one a worker

@@ -17,8 +17,9 @@ constexpr char kOneManagerLine[] =
 constexpr char kFallbackLine[] =
     "KV cache page sizes cannot be unified; sliding-window layers are allocated as full attention";
 
-EngineResult<bool> IsUniformOrSameType(const SpecTable& table, const LayerSpecs& layers) {
-  KVASIR_ASSIGN_OR_RETURN(const bool uniform, IsSpecUniform(table, layers));
+EngineResult<bool> IsUniformOrSameType(const SpecTable& table, const LayerSpecs& layers,
+                                       GroupingNotes& notes) {
+  KVASIR_ASSIGN_OR_RETURN(const bool uniform, IsSpecUniform(table, layers, &notes));
   if (uniform) return true;
   return IsSameType(table, layers);
 }
@@ -76,8 +77,8 @@ EngineResult<std::int32_t> Promoted(SpecTable& table, std::int32_t id,
 
 }  // namespace
 
-EngineResult<LayerSpecs> PromoteLocal(SpecTable& table, const LayerSpecs& layers) {
-  KVASIR_ASSIGN_OR_RETURN(const bool already, IsUniformOrSameType(table, layers));
+EngineResult<LayerSpecs> PromoteLocal(SpecTable& table, const LayerSpecs& layers, GroupingNotes& notes) {
+  KVASIR_ASSIGN_OR_RETURN(const bool already, IsUniformOrSameType(table, layers, notes));
   if (already) return layers;
   LayerSpecs promoted = layers;
   const bool local = AnyKind(
@@ -88,7 +89,7 @@ EngineResult<LayerSpecs> PromoteLocal(SpecTable& table, const LayerSpecs& layers
       KVASIR_ASSIGN_OR_RETURN(member.spec, Promoted(table, member.spec, full_block));
     }
   }
-  KVASIR_ASSIGN_OR_RETURN(const bool one_type, IsUniformOrSameType(table, promoted));
+  KVASIR_ASSIGN_OR_RETURN(const bool one_type, IsUniformOrSameType(table, promoted, notes));
   if (!one_type) {
     return PlanFailure(EngineErrorKind::kValueError,
                        "the layers cannot be planned as one type of cache; leave the hybrid manager on");
@@ -97,13 +98,13 @@ EngineResult<LayerSpecs> PromoteLocal(SpecTable& table, const LayerSpecs& layers
 }
 
 EngineResult<LayerSpecs> PromoteForOneManager(SpecTable& table, const LayerSpecs& layers,
-                                              std::vector<std::string>& log) {
+                                              GroupingNotes& notes) {
   if (layers.empty()) return layers;
   if (table.version() == EngineVersion::k2026_08) {
-    KVASIR_ASSIGN_OR_RETURN(const bool already, IsUniformOrSameType(table, layers));
+    KVASIR_ASSIGN_OR_RETURN(const bool already, IsUniformOrSameType(table, layers, notes));
     if (already) return layers;
-    log.emplace_back(kOneManagerLine);
-    return PromoteLocal(table, layers);
+    notes.log.emplace_back(kOneManagerLine);
+    return PromoteLocal(table, layers, notes);
   }
   const auto replicated = [&](std::int32_t spec) {
     return IsAttentionKind(table[spec].kind) && !table[spec].dcp_sharded;
@@ -116,9 +117,9 @@ EngineResult<LayerSpecs> PromoteForOneManager(SpecTable& table, const LayerSpecs
       if (replicated(member.spec) == side) part.push_back(member);
     }
     if (part.empty()) continue;
-    KVASIR_ASSIGN_OR_RETURN(const LayerSpecs promoted, PromoteLocal(table, part));
+    KVASIR_ASSIGN_OR_RETURN(const LayerSpecs promoted, PromoteLocal(table, part, notes));
     if (promoted == part) continue;
-    log.emplace_back(kOneManagerLine);
+    notes.log.emplace_back(kOneManagerLine);
     auto next = promoted.begin();
     for (UniformTypeSpecs::Member& member : result) {
       if (next != promoted.end() && next->layer == member.layer) member.spec = (next++)->spec;
@@ -129,20 +130,20 @@ EngineResult<LayerSpecs> PromoteForOneManager(SpecTable& table, const LayerSpecs
 
 EngineResult<std::optional<std::vector<EngineGroup>>> FullAllocationGroups(SpecTable& table,
                                                                            const LayerSpecs& layers,
-                                                                           std::vector<std::string>& log) {
+                                                                           GroupingNotes& notes) {
   const std::optional<std::vector<EngineGroup>> none;
   const bool excluded = AnyKind(table, layers, [](SpecKind kind) {
     return kind == SpecKind::kHiddenState || kind == SpecKind::kSlidingMla || kind == SpecKind::kChunkedLocal;
   });
   if (excluded || !AnyKind(table, layers, IsMlaKind) || !AnyKind(table, layers, IsSlidingKind)) return none;
-  EngineResult<LayerSpecs> promoted = PromoteLocal(table, layers);
+  EngineResult<LayerSpecs> promoted = PromoteLocal(table, layers, notes);
   if (!promoted.ok()) {
     if (promoted.failure().kind == EngineErrorKind::kValueError) return none;
     return std::move(promoted).failure();
   }
   KVASIR_ASSIGN_OR_RETURN(std::optional<UniformTypeSpecs> wrapper, WrapSameType(table, *promoted));
   if (!wrapper.has_value()) return none;
-  log.emplace_back(kFallbackLine);
+  notes.log.emplace_back(kFallbackLine);
   std::vector<EngineGroup> groups(1);
   for (const UniformTypeSpecs::Member& member : *promoted) groups[0].layers.push_back(member.layer);
   groups[0].spec = *std::move(wrapper);

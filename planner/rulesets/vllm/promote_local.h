@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/rulesets/vllm/grouping_notes.h"
 #include "planner/rulesets/vllm/spec_table.h"
 
 namespace kvasir::vllm {
@@ -14,17 +15,18 @@ namespace kvasir::vllm {
 // Layers with their window or chunk recorded on a full spec; unchanged where all are of one type already.
 // ValueError where they still are not, or two windows are recorded. TypeError in 2026-11 for a sliding latent
 // layer, whose bounded_replay has no counterpart.
-[[nodiscard]] EngineResult<LayerSpecs> PromoteLocal(SpecTable& table, const LayerSpecs& layers);
+[[nodiscard]] EngineResult<LayerSpecs> PromoteLocal(SpecTable& table, const LayerSpecs& layers,
+                                                    GroupingNotes& notes);
 
 // The whole list for a disabled hybrid manager: 2026-11 promotes layers that DCP replicates apart from the
-// others. `log` gets the engine's warning where something was promoted.
+// others. `notes.log` gets the engine's warning where something was promoted.
 [[nodiscard]] EngineResult<LayerSpecs> PromoteForOneManager(SpecTable& table, const LayerSpecs& layers,
-                                                            std::vector<std::string>& log);
+                                                            GroupingNotes& notes);
 
 // One wrapper of all layers after promotion, for latent layers beside a sliding draft whose pages do not
 // unify; nullopt where that does not apply.
 [[nodiscard]] EngineResult<std::optional<std::vector<EngineGroup>>> FullAllocationGroups(
-    SpecTable& table, const LayerSpecs& layers, std::vector<std::string>& log);
+    SpecTable& table, const LayerSpecs& layers, GroupingNotes& notes);
 
 }  // namespace kvasir::vllm
 

@@ -106,6 +106,17 @@ std::string_view FirstDifferentField(const EngineSpec& a, const EngineSpec& b) {
   return FirstDifferent(a, b, kFields.size());
 }
 
+void AppendFields(const EngineSpec& spec, std::string& text) {
+  const EngineSpec plain = MakeSpec(spec.kind);
+  for (const Field& row : kFields) {
+    if (row.equal(spec, plain)) continue;
+    text += ' ';
+    text += row.name;
+    text += '=';
+    text += row.text(spec);
+  }
+}
+
 std::string FieldText(const EngineSpec& spec, std::string_view field) {
   for (const Field& row : kFields) {
     if (row.name == field) return row.text(spec);

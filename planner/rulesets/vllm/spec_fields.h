@@ -19,6 +19,9 @@ namespace kvasir::vllm {
 // The value of a field as text: "128", "none", "uint8". "?" for a name that no field has.
 [[nodiscard]] std::string FieldText(const EngineSpec& spec, std::string_view field);
 
+// " num_kv_heads=8 dtype=uint8": the fields that differ from the kind's defaults, in one order.
+void AppendFields(const EngineSpec& spec, std::string& text);
+
 }  // namespace kvasir::vllm
 
 #endif  // KVASIR_PLANNER_RULESETS_VLLM_SPEC_FIELDS_H_
