@@ -1,5 +1,6 @@
 #include "common/models/quantisation_fields.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <optional>
@@ -54,7 +55,7 @@ void SetAll(const WeightFormat& format, const ModuleCount& out, WeightQuantisati
 }
 
 ModuleCount ReadModules(const ConfigObject& q, std::initializer_list<std::string_view> fields,
-                        std::int64_t layers) {
+                        const std::vector<ModelLayer>& layers) {
   ModuleCount count(layers);
   for (const std::string_view field : fields) {
     if (!q.Has(field)) continue;
@@ -73,7 +74,7 @@ void ReadQuantisedLayers(const ConfigObject& q, WeightQuantisation& result) {
   vote.Decide(result);
 }
 
-void ReadFp8(const ConfigObject& config, const ConfigObject& q, std::int64_t layers,
+void ReadFp8(const ConfigObject& config, const ConfigObject& q, const std::vector<ModelLayer>& layers,
              WeightQuantisation& result) {
   WeightFormat format = kFp8;
   if (q.Has("weight_block_size")) {
@@ -102,7 +103,8 @@ WeightFormat ReadGroupFormat(const ConfigObject& group, std::string_view packing
   return format;
 }
 
-void ReadCompressedTensors(const ConfigObject& q, std::int64_t layers, WeightQuantisation& result) {
+void ReadCompressedTensors(const ConfigObject& q, const std::vector<ModelLayer>& layers,
+                           WeightQuantisation& result) {
   const ModuleCount out = ReadModules(q, {"ignore"}, layers);
   const std::optional<ConfigObject> groups = q.ObjectIf("config_groups");
   if (!groups.has_value()) return;
@@ -121,7 +123,7 @@ void ReadCompressedTensors(const ConfigObject& q, std::int64_t layers, WeightQua
   }
 }
 
-void ReadModelopt(const ConfigObject& q, std::int64_t layers, WeightQuantisation& result) {
+void ReadModelopt(const ConfigObject& q, const std::vector<ModelLayer>& layers, WeightQuantisation& result) {
   const std::string algorithm = q.TextOr("quant_algo", "");
   const ModuleCount out = ReadModules(q, {"ignore", "exclude_modules", "modules_to_not_convert"}, layers);
   if (algorithm != "MIXED_PRECISION") SetAll(FormatOfAlgorithm(algorithm), out, result);
@@ -129,7 +131,8 @@ void ReadModelopt(const ConfigObject& q, std::int64_t layers, WeightQuantisation
 }
 
 // AWQ, GPTQ and their like: packed integers, a half-precision scale and a zero point for each group.
-void ReadPackedIntegers(const ConfigObject& q, std::int64_t layers, WeightQuantisation& result) {
+void ReadPackedIntegers(const ConfigObject& q, const std::vector<ModelLayer>& layers,
+                        WeightQuantisation& result) {
   WeightFormat format;
   format.bits = q.IntOr(q.FirstOf({"bits", "w_bit"}), kBitsRange, 4);
   format.group =
@@ -160,7 +163,7 @@ std::string MethodName(const ConfigObject& q) {
 }  // namespace
 
 WeightQuantisation ReadQuantisation(const ConfigObject& config, const ConfigObject& quantisation,
-                                    std::int64_t layers) {
+                                    const std::vector<ModelLayer>& layers) {
   const std::optional<ConfigObject> nested = quantisation.ObjectIf("quantization");
   const ConfigObject& q = nested.has_value() ? *nested : quantisation;
   WeightQuantisation result;

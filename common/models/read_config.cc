@@ -198,8 +198,7 @@ void ReadShared(const ConfigObject& root, const ConfigObject& text, ModelDescrip
   model.tied_embedding = holder({"tie_word_embeddings"}).BoolOr("tie_word_embeddings", model.tied_embedding);
   const std::string_view field = "quantization_config";
   if (const auto quantisation = holder({field}).ObjectIf(field)) {
-    model.quantisation =
-        ReadQuantisation(text, *quantisation, static_cast<std::int64_t>(model.layers.size()));
+    model.quantisation = ReadQuantisation(text, *quantisation, model.layers);
   }
 }
 

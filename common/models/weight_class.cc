@@ -1,6 +1,8 @@
 #include "common/models/weight_class.h"
 
 #include <charconv>
+#include <initializer_list>
+#include <variant>
 
 namespace kvasir {
 namespace {
@@ -24,6 +26,14 @@ std::optional<std::int64_t> LayerOf(std::string_view module) {
   const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), layer);
   if (error != std::errc() || end == rest.data()) return std::nullopt;
   return layer;
+}
+
+// "model.layers.3" and "model.layers.3.*", but not "model.layers.3.mlp".
+bool IsWholeLayer(std::string_view module) {
+  while (!module.empty() && (module.back() == '*' || module.back() == '.')) module.remove_suffix(1);
+  const std::size_t dot = module.rfind('.');
+  return dot != std::string_view::npos && !module.starts_with("mtp") &&
+         module.find_first_not_of("0123456789", dot + 1) == std::string_view::npos;
 }
 
 }  // namespace
@@ -61,11 +71,28 @@ WeightFormat& FormatOf(WeightClass weights, WeightQuantisation& quantisation) {
   return quantisation.head;
 }
 
+ModuleCount::ModuleCount(const std::vector<ModelLayer>& layers) {
+  const auto layers_of = [this](WeightClass weights) -> Layers& {
+    return have_[static_cast<std::size_t>(weights)];
+  };
+  for (const ModelLayer& layer : layers) {
+    if (!std::holds_alternative<NoMixer>(layer.mixer)) layers_of(WeightClass::kMixers).insert(layer.index);
+    if (layer.mlp.intermediate > 0) layers_of(WeightClass::kDense).insert(layer.index);
+    if (layer.mlp.experts > 0) layers_of(WeightClass::kExperts).insert(layer.index);
+    if (layer.mlp.shared_experts > 0) layers_of(WeightClass::kShared).insert(layer.index);
+  }
+}
+
 void ModuleCount::Add(std::string_view module) {
+  const std::optional<std::int64_t> layer = LayerOf(module);
+  if (layer.has_value() && IsWholeLayer(module)) {
+    for (Layers& named : named_) named.insert(*layer);
+    return;
+  }
   const std::optional<WeightClass> weights = WeightClassOf(module);
   if (!weights.has_value()) return;
   const auto place = static_cast<std::size_t>(*weights);
-  if (const std::optional<std::int64_t> layer = LayerOf(module)) {
+  if (layer.has_value()) {
     named_[place].insert(*layer);
   } else {
     all_[place] = true;
@@ -74,7 +101,10 @@ void ModuleCount::Add(std::string_view module) {
 
 bool ModuleCount::Covers(WeightClass weights) const {
   const auto place = static_cast<std::size_t>(weights);
-  return all_[place] || 2 * static_cast<std::int64_t>(named_[place].size()) >= layers_;
+  if (all_[place]) return true;
+  std::size_t named = 0;
+  for (const std::int64_t layer : have_[place]) named += named_[place].count(layer);
+  return named > 0 && 2 * named >= have_[place].size();
 }
 
 void FormatVote::Add(std::string_view module, const WeightFormat& format) {

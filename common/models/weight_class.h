@@ -19,24 +19,25 @@ namespace kvasir {
 enum class WeightClass : std::int8_t { kMixers, kDense, kExperts, kShared, kHead };
 inline constexpr std::size_t kWeightClasses = 5;
 
-// nullopt for norms, embeddings, routers, whole layers and whatever lies outside the text model.
+// nullopt for norms, embeddings, routers and whatever lies outside the text model.
 [[nodiscard]] std::optional<WeightClass> WeightClassOf(std::string_view module);
 
 // The member of `quantisation` that describes the class.
 [[nodiscard]] WeightFormat& FormatOf(WeightClass weights, WeightQuantisation& quantisation);
 
-// Counts, over modules, which layers of each class are named.
+// Counts, over modules, for which layers each class is named.
 class ModuleCount {
  public:
-  explicit ModuleCount(std::int64_t layers) : layers_(layers) {}
+  explicit ModuleCount(const std::vector<ModelLayer>& layers);
   void Add(std::string_view module);
-  // Named without a layer, or for at least half of the layers.
+  // Named without a layer, or for at least half of the layers that have such weights.
   [[nodiscard]] bool Covers(WeightClass weights) const;
 
  private:
-  std::int64_t layers_;
+  using Layers = std::set<std::int64_t>;
+  std::array<Layers, kWeightClasses> have_;
+  std::array<Layers, kWeightClasses> named_;
   std::array<bool, kWeightClasses> all_{};
-  std::array<std::set<std::int64_t>, kWeightClasses> named_;
 };
 
 // The format that most modules of each class have.

@@ -112,4 +112,9 @@ Refusal DtypeUnknown(std::string_view field, std::string word) {
   return MakeRefusal(RuleId::kDtypeUnknown, {}, {{"dtype", std::move(word)}}, field);
 }
 
+Refusal CacheKindUnsupported(std::vector<std::string> layers, std::string kind, std::string reason) {
+  return MakeRefusal(RuleId::kCacheKindUnsupported, std::move(layers),
+                     {{"kind", std::move(kind)}, {"reason", std::move(reason)}});
+}
+
 }  // namespace kvasir

@@ -29,6 +29,7 @@ enum class RuleId : std::int16_t {
   kLifetimeMismatch,
   kDtypeUnknown,
   kTooManyPools,
+  kCacheKindUnsupported,
   // Topology and ranks.
   kHeadsNotDivisibleByTp,
   kDcpNotDividingTp,
@@ -120,6 +121,9 @@ void SortRefusals(std::vector<Refusal>& refusals);
 [[nodiscard]] Refusal HeadsNotDivisibleByTp(std::string subject, std::string what, std::int64_t heads,
                                             std::int64_t tp);
 [[nodiscard]] Refusal DtypeUnknown(std::string_view field, std::string word);
+// `layers` names them; `kind` is a word of common/models/mixer_shapes.h.
+[[nodiscard]] Refusal CacheKindUnsupported(std::vector<std::string> layers, std::string kind,
+                                           std::string reason);
 
 }  // namespace kvasir
 

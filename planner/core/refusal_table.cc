@@ -83,6 +83,14 @@ constexpr RuleRow kTable[] = {
      "Each pool holds parents of its own, so many lifetimes leave little to any of them.",
      "the layers have {pools} different lifetimes, at most {max} are supported",
      {"use fewer different window sizes"}},
+    {RuleId::kCacheKindUnsupported,
+     "CACHE_KIND_UNSUPPORTED",
+     "layers[]",
+     "A cache is planned as rows per token, rows of a window, or states per sequence; some models keep what "
+     "is "
+     "none of these.",
+     "layers {subjects} keep a {kind} cache that cannot be planned: {reason}",
+     {"plan the model with a vllm ruleset"}},
     {RuleId::kHeadsNotDivisibleByTp,
      "HEADS_NOT_DIVISIBLE_BY_TP",
      "topology.tp",

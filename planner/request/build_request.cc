@@ -74,6 +74,10 @@ void AddRanks(const PlanOptions& options, std::int64_t tp, PlanRequest& request)
   }
 }
 
+void AddRefusals(const ModelInput& model, PlanRequest& request) {
+  request.early_refusals.insert(request.early_refusals.end(), model.refusals.begin(), model.refusals.end());
+}
+
 void AddLayers(const ModelInput& model, const ShardContext& context, PlanRequest& request) {
   for (const CacheLayer& layer : model.layers) {
     const auto place = static_cast<std::int64_t>(request.layers.size());
@@ -135,11 +139,13 @@ PlanRequest BuildRequest(const ModelInput& target, const std::optional<ModelInpu
   ShardContext context = ContextOf(target, options, options.target_backend, request.early_refusals);
   const std::int64_t drafted = std::min(request.draft_tokens, kDraftTokensMax);
   context.block_rows = draft.has_value() ? drafted + 1 : 1;
+  AddRefusals(target, request);
   AddLayers(target, context, request);
   if (draft.has_value()) {
     request.draft = draft->draft;
     context = ContextOf(*draft, options, options.draft_backend, request.early_refusals);
     context.block_rows = drafted;
+    AddRefusals(*draft, request);
     AddLayers(*draft, context, request);
   }
   FillUnsaid(request);

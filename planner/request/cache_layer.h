@@ -11,6 +11,7 @@
 #include "common/models/model_description.h"
 #include "common/plan/keys.h"
 #include "planner/core/plan_request.h"
+#include "planner/core/refusal.h"
 
 namespace kvasir {
 
@@ -61,24 +62,37 @@ struct ModelInput {
   std::vector<CacheLayer> layers;
   std::optional<DraftFacts> draft;  // set for a draft
   bool draft_causal = false;        // inside its block
+  std::vector<Refusal> refusals;  // of caches that no plan of ours can hold; their layers are not in `layers`
 };
 
-// How a recurrent state grows with drafting: `draft_tokens` more rows in the convolution's window.
-// `tp` enters Mamba-2 only, whose groups are repeated until each rank has one.
+// How a recurrent state grows with drafting: `draft_tokens` more rows in the convolution's window. `tp`
+// enters Mamba-2 only, whose groups are repeated until each rank has one.
 struct StateScale {
   std::int64_t draft_tokens = 0;
   std::int64_t tp = 1;
 };
 
-// Shapes of recurrent states: vLLM's kda_state_shape and mamba2_state_shape (model_executor/layers/mamba).
-//   KDA      conv (kernel - 1 + N) x 3 * heads * head_dim in the model's dtype; recurrent heads x head_dim^2
-//   fp32;
-//            ring per token: decay heads x head_dim fp32, keys and updates heads x 2 * head_dim in the
-//            model's dtype
-//   Mamba-2  conv (kernel - 1 + N) x (heads * head_dim + 2 * G * state_dim), G = groups, or tp where tp does
-//   not
-//            divide them; recurrent heads x head_dim x state_dim; ring per token: inputs, B rows and time
-//            steps
+// The caches of a model's layers: `<role>.layers.<i>`, further caches of the layer `<role>.layers.<i>.<n>`.
+// Layers that keep nothing, or read another layer's cache, have none. Chunked attention counts as a window of
+// a chunk. Keys of an indexer are latent rows without a rotary part: one fp8 key and its scales, or a key in
+// the model's dtype.
+//
+// What the row and state forms of common/plan/keys.h cannot say is refused by name: compressed caches (one
+// row for several tokens) and what goes with them, cross attention (rows of the encoder's length), sink rows.
+//
+// Shapes of recurrent states (vLLM's model_executor/layers/mamba/mamba_utils.py; N = draft_tokens):
+//   KDA        conv (kernel - 1 + N) x 3 * heads * head_dim in the model's dtype; recurrent heads x
+//   head_dim^2 f32;
+//              ring per token: decay heads x head_dim f32, keys and updates heads x 2 * head_dim, model's
+//              dtype
+//   gated      conv (kernel - 1 + N) x (2 * key_heads * key_dim + value_heads * value_dim); recurrent
+//   value_heads x delta      value_dim x key_dim; ring: decay value_heads f32, keys and updates Mamba-2 conv
+//   (kernel - 1 [+ N where the model's code passes it]) x (heads * head_dim + 2 * G * state_dim), G =
+//              groups, or tp where tp does not divide them; recurrent heads x head_dim x state_dim; ring:
+//              inputs, B rows and time steps
+//   Mamba-1    conv (kernel - 1) x inner; recurrent inner x state_dim; ring: inputs, B rows and time steps
+//   lightning  recurrent heads x head_dim^2; ring: keys and values
+//   short conv conv (kernel - 1) x width; ring: inputs
 [[nodiscard]] ModelInput InputOf(const ModelDescription& model, Role role, const StateScale& scale);
 
 }  // namespace kvasir

@@ -1,5 +1,7 @@
 #include "worker/engine/role_model.h"
 
+#include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -12,14 +14,19 @@
 namespace kvasir {
 namespace {
 
-absl::Status Unsupported(const PlanGroup& group, const std::string& what) {
+// `group` is a group's name, or the role's where the plan has no group for the layer.
+absl::Status Unsupported(std::string_view group, const std::string& what) {
   return MakeError(
       {.code = absl::StatusCode::kUnimplemented,
        .reason = reason::kBackendUnsupportedGroup,
        .message = absl::StrFormat("BACKEND_UNSUPPORTED_GROUP %s: %s; this worker runs MLA layers "
                                   "with dense MLPs over full context",
-                                  group.name, what),
-       .metadata = {{"group", group.name}}});
+                                  group, what),
+       .metadata = {{"group", std::string(group)}}});
+}
+
+absl::Status Unsupported(const PlanGroup& group, const std::string& what) {
+  return Unsupported(group.name, what);
 }
 
 absl::Status Mismatch(const std::string& field, std::string message) {
@@ -44,6 +51,39 @@ absl::Status CheckGroup(const PlanGroup& group) {
   return absl::OkStatus();
 }
 
+// What the forward pass here does not compute, whatever the cache looks like.
+absl::Status CheckModel(const PlanGroup& group, const ModelDescription& model) {
+  const bool rotates =
+      model.rope.kind == RopeKind::kYarn && model.rope.partial == 1.0 && model.rope.local_theta == 0.0;
+  if (!rotates) return Unsupported(group, "its rotary embedding is neither plain nor YaRN over all lanes");
+  if (!model.draft.has_value()) return absl::OkStatus();
+  if (model.draft->method != DraftMethod::kDspark || model.draft->head_vocab != 0) {
+    return Unsupported(group, "its draft is not DSpark with the whole vocabulary");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLayer(const PlanGroup& group, const PlanLayer& planned, const ModelLayer& described,
+                        const MlaShape& mla) {
+  if (!described.extra.empty() || planned.id.cache != 0) {
+    const std::string_view kind = described.extra.empty() ? "second" : MixerKind(described.extra[0]);
+    return Unsupported(group, absl::StrFormat("layer %s keeps a further cache (%s)", planned.name, kind));
+  }
+  if (mla.window != 0 || mla.ratio != 1 || mla.sinks || mla.o_lora_rank != 0) {
+    return Unsupported(group, absl::StrFormat("layer %s has MLA with a window, compressed rows, sinks or "
+                                              "output groups",
+                                              planned.name));
+  }
+  if (described.mlp.experts != 0) {
+    return Unsupported(group,
+                       absl::StrFormat("layer %s mixes %d experts", planned.name, described.mlp.experts));
+  }
+  if (!described.mlp.gated) {
+    return Unsupported(group, absl::StrFormat("the MLP of layer %s is not gated", planned.name));
+  }
+  return absl::OkStatus();
+}
+
 // The layer's sizes on this rank and its place in the arena.
 absl::StatusOr<RoleLayer> MakeLayer(const Plan& plan, const PlanPool& pool, const PlanGroup& group,
                                     const PlanLayer& planned, const ModelLayer& described) {
@@ -51,10 +91,7 @@ absl::StatusOr<RoleLayer> MakeLayer(const Plan& plan, const PlanPool& pool, cons
   if (mla == nullptr) {
     return Unsupported(group, absl::StrFormat("layer %s of the model is not MLA", planned.name));
   }
-  if (described.mlp.experts != 0) {
-    return Unsupported(group,
-                       absl::StrFormat("layer %s mixes %d experts", planned.name, described.mlp.experts));
-  }
+  KVASIR_RETURN_IF_ERROR(CheckLayer(group, planned, described, *mla));
   if (planned.layout.key_dim != mla->kv_lora_rank || planned.layout.value_dim != mla->rope_dim) {
     return Mismatch(
         "plan.pools.groups.layers.layout",
@@ -172,6 +209,7 @@ absl::StatusOr<RoleModel> MakeRoleModel(const Plan& plan, const RankPlace& place
     for (const PlanGroup& group : pool.groups) {
       if (group.behaviour.role != role) continue;
       KVASIR_RETURN_IF_ERROR(CheckGroup(group));
+      KVASIR_RETURN_IF_ERROR(CheckModel(group, model));
       for (const PlanLayer& layer : group.layers) {
         const std::size_t index = static_cast<std::size_t>(layer.id.index);
         if (index >= seen.size() || seen[index]) {
@@ -186,6 +224,10 @@ absl::StatusOr<RoleModel> MakeRoleModel(const Plan& plan, const RankPlace& place
     }
   }
   for (std::size_t i = 0; i < seen.size(); ++i) {
+    if (!seen[i] && !std::holds_alternative<MlaShape>(model.layers[i].mixer)) {
+      return Unsupported(RoleName(role), absl::StrFormat("layer %d of model %s is of kind %s", i, model.name,
+                                                         MixerKind(model.layers[i].mixer)));
+    }
     if (!seen[i]) {
       return Mismatch("plan.pools.groups.layers",
                       absl::StrFormat("the plan has no cache for %s layer %d of model %s", RoleName(role), i,

@@ -145,6 +145,14 @@ std::vector<RuleCase> FormCases() {
       Requests(
           RuleId::kTooManyPools, Tiny, [](PlanRequest& r) { AddWindows(r, 16); },
           [](PlanRequest& r) { AddWindows(r, 15); }),
+      {RuleId::kCacheKindUnsupported,
+       [] {
+         PlanRequest r = TinyRequest();
+         r.early_refusals.push_back(
+             CacheKindUnsupported({"target.layers.0.1"}, "compressor", "it belongs to a compressed cache"));
+         return RefusalsOf(r);
+       },
+       [] { return RefusalsOf(TinyRequest()); }},
   };
 }
 
