@@ -106,6 +106,13 @@ absl::StatusOr<Drafting> DraftingOf(const EngineLaunch& launch) {
   }
   if (std::find(kWithoutModel.begin(), kWithoutModel.end(), drafting.method) != kWithoutModel.end())
     return drafting;
+  // DeepSeek-V4 has its block draft in the checkpoint, in the place of MTP layers.
+  if (!launch.draft.has_value() && drafting.method == "dspark" && !launch.target.mtp_layers.empty()) {
+    drafting.layers = launch.target.mtp_layers;
+    drafting.causal = false;
+    drafting.windowed_causal = false;
+    return drafting;
+  }
   if (!launch.draft.has_value()) {
     return FieldError(reason::kMissingField, "--speculative-config.model",
                       absl::StrFormat("method %s needs a draft model, and none is known; add \"model\" to "
