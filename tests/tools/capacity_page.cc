@@ -20,9 +20,8 @@ constexpr std::array kReasons = {
               std::string_view("a prototype's NVFP4 rows; neither model nor memory are stated")},
     std::pair{std::string_view("deepseek-v4-flash-2xspark-forum"),
               std::string_view(
-                  "releases before the real packed stride sized the pool by the distinct pages of the "
-                  "first group times the most layers, and admitted by the same count (vLLM issue 51041, "
-                  "pull request 52495); the rulesets have the stride")},
+                  "not determined: release and batch size are not stated, and releases of that time sized "
+                  "the pool in another way than the rulesets (vLLM issue 51041, pull request 52495)")},
     std::pair{std::string_view("glm53-flash-lil646-block256"),
               std::string_view("a fork, and a draft (DFlash2) without a public configuration")},
     std::pair{std::string_view("gemma4-12b-tp1"),
