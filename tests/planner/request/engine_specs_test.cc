@@ -1,6 +1,7 @@
 #include "planner/request/engine_specs.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
@@ -270,6 +271,35 @@ TEST(EngineSpecsTest, PublicHybridBlocks) {
     EXPECT_EQ(question->state_bytes, c.page);
     EXPECT_EQ(question->hybrid->attention_block, c.block);
   }
+}
+
+// Every configuration, on one rank and on eight, in both releases, with its MTP layers where it has some.
+TEST(EngineSpecsTest, EveryPublicModelIsPlanned) {
+  KVASIR_SHARED_DATA_OR_SKIP(data);
+  int plans = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(data + "/configs")) {
+    if (!std::filesystem::exists(entry.path() / "config.json")) continue;
+    SCOPED_TRACE(entry.path().filename().string());
+    EngineLaunch launch;
+    const auto model = ReadConfigPath(entry.path().string());
+    KVASIR_ASSERT_OK(model);
+    launch.target = *model;
+    for (const std::int64_t tp : {1, 8}) {
+      for (const auto version : {vllm::EngineVersion::k2026_08, vllm::EngineVersion::k2026_11}) {
+        launch.options.tensor_parallel = tp;
+        launch.release = ReleaseOf(version);
+        if (tp == 8 && model->mtp_depth > 0) launch.options.spec_method = "mtp";
+        const auto question = EngineCaseOf(launch, {std::int64_t{1} << 46});
+        KVASIR_ASSERT_OK(question);
+        const vllm::EnginePlan plan = vllm::PlanEngine(question->engine_case, version);
+        EXPECT_FALSE(plan.failure.has_value()) << plan.failure->message;
+        EXPECT_TRUE(plan.max_concurrency.has_value());
+        ++plans;
+      }
+      launch.options.spec_method.reset();
+    }
+  }
+  EXPECT_GT(plans, 600);
 }
 
 }  // namespace
