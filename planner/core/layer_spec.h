@@ -22,6 +22,8 @@ struct LayerSpec {
   BehaviourKey behaviour;
   // kPerSequence: copies is 1; snapshots are added when the rollback is decided.
   LifetimeKey lifetime;
+  // Of one attention call on one rank, gathered over context ranks; 0: not said, and not checked.
+  std::int64_t query_heads = 0;
   friend bool operator==(const LayerSpec&, const LayerSpec&) = default;
 };
 

@@ -18,6 +18,14 @@
 
 namespace kvasir {
 
+// Up to `heads_max` query heads (0: any number) a kernel works on tiles of `tile` heads: it takes at most one
+// tile, or whole tiles.
+struct HeadTile {
+  std::int64_t heads_max = 0;
+  std::int64_t tile = 1;
+  friend bool operator==(const HeadTile&, const HeadTile&) = default;
+};
+
 // What a kernel family can do. "Multi-token" is a pass of more than one query row per sequence.
 struct BackendFacts {
   std::string name;                       // what BehaviourKey::backend refers to
@@ -28,8 +36,11 @@ struct BackendFacts {
   bool non_causal_multi_token = false;
   bool causal_multi_token_dcp = false;  // the same while the cache is sharded over context
   bool non_causal_multi_token_dcp = false;
-  bool lse = false;     // returns the log-sum-exp that partial results are combined with
-  bool graphs = false;  // its launches can be captured
+  bool lse = false;                       // returns the log-sum-exp that partial results are combined with
+  bool graphs = false;                    // its launches can be captured
+  std::int64_t heads_max = 0;             // query heads of one call; 0: any number
+  std::vector<HeadTile> head_tiles = {};  // the first that covers a number of heads decides; empty: no tiles
+  std::int64_t block_rows_max = 0;        // rows of a multi-token pass; 0: any number
   friend bool operator==(const BackendFacts&, const BackendFacts&) = default;
 };
 

@@ -39,6 +39,14 @@ std::string Fill(std::string_view text, const Refusal& refusal) {
   }
 }
 
+// Whether a remedy offers a list that turned out empty: there is nothing to offer then.
+bool NeedsEmpty(std::string_view remedy, const Refusal& refusal) {
+  for (const Operand& operand : refusal.operands) {
+    if (operand.value.empty() && remedy.find("{" + operand.name + "}") != std::string_view::npos) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 const RuleRow& RowOf(RuleId rule) {
@@ -59,7 +67,7 @@ Refusal MakeRefusal(RuleId rule, std::vector<std::string> subjects, std::vector<
                   .operands = std::move(operands),
                   .remedies = {}};
   for (const std::string_view remedy : row.remedies) {
-    if (!remedy.empty()) refusal.remedies.push_back(Fill(remedy, refusal));
+    if (!remedy.empty() && !NeedsEmpty(remedy, refusal)) refusal.remedies.push_back(Fill(remedy, refusal));
   }
   return refusal;
 }

@@ -62,6 +62,8 @@ enum class RuleId : std::int16_t {
   kBackendLseMissing,
   kBackendGraphsMissing,
   kNoCommonPageSize,
+  kBackendHeadsUnsupported,
+  kBackendBlockRowsUnsupported,
   // Recurrent state.
   kRollbackRequired,
   kRollbackReplayWithoutRing,

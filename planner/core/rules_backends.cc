@@ -12,20 +12,12 @@ namespace {
 
 using Table = std::map<std::string, const BackendFacts*>;
 
-// Layers that fail one rule in one way are named together; the map key is (rule, backend, operands).
-class PerBackend {
- public:
-  void Add(RuleId rule, const LayerSpec& layer, std::vector<Operand> operands) {
-    operands.insert(operands.begin(), {"backend", layer.behaviour.backend});
-    layers_[{rule, std::move(operands)}].push_back(layer.name);
-  }
-  void AppendTo(Found& found) const {
-    for (const auto& [key, names] : layers_) found.push_back(MakeRefusal(key.first, names, key.second));
-  }
-
- private:
-  std::map<std::pair<RuleId, std::vector<Operand>>, std::vector<std::string>> layers_;
+// How a backend fails a layer.
+struct Fault {
+  RuleId rule;
+  std::vector<Operand> operands;
 };
+using Faults = std::vector<Fault>;
 
 std::string DTypesText(const std::vector<DType>& dtypes) {
   std::vector<std::string> names;
@@ -39,39 +31,95 @@ bool Contains(const std::vector<T>& values, T value) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
-void CheckMultiToken(const BackendFacts& facts, const LayerSpec& layer, std::int64_t dcp,
-                     PerBackend& refused) {
+void FindMultiTokenFaults(const BackendFacts& facts, const LayerSpec& layer, std::int64_t dcp,
+                          Faults& faults) {
   const BehaviourKey& behaviour = layer.behaviour;
   if (behaviour.block_rows <= 1) return;
-  const std::vector<Operand> rows = {{"rows", std::to_string(behaviour.block_rows)}};
-  const std::vector<Operand> rows_dcp = {rows[0], {"dcp", std::to_string(dcp)}};
+  const std::string rows = std::to_string(behaviour.block_rows);
   const bool able = behaviour.causal ? facts.causal_multi_token : facts.non_causal_multi_token;
   const bool able_dcp = behaviour.causal ? facts.causal_multi_token_dcp : facts.non_causal_multi_token_dcp;
   if (!able) {
-    refused.Add(behaviour.causal ? RuleId::kBackendCausalMultiToken : RuleId::kDraftBackendNonCausal, layer,
-                rows);
+    faults.push_back({behaviour.causal ? RuleId::kBackendCausalMultiToken : RuleId::kDraftBackendNonCausal,
+                      {{"rows", rows}}});
   } else if (layer.layout.sharded && !able_dcp) {
-    refused.Add(behaviour.causal ? RuleId::kBackendCausalMultiTokenDcp : RuleId::kDraftBackendNonCausalDcp,
-                layer, rows_dcp);
+    faults.push_back(
+        {behaviour.causal ? RuleId::kBackendCausalMultiTokenDcp : RuleId::kDraftBackendNonCausalDcp,
+         {{"rows", rows}, {"dcp", std::to_string(dcp)}}});
+  }
+  if (facts.block_rows_max > 0 && behaviour.block_rows > facts.block_rows_max) {
+    faults.push_back({RuleId::kBackendBlockRowsUnsupported,
+                      {{"rows", rows}, {"max", std::to_string(facts.block_rows_max)}}});
   }
 }
 
-void CheckLayer(const BackendFacts& facts, const LayerSpec& layer, std::int64_t dcp, PerBackend& refused) {
+bool TakesHeads(const BackendFacts& facts, std::int64_t heads) {
+  if (heads == 0) return true;
+  if (facts.heads_max > 0 && heads > facts.heads_max) return false;
+  for (const HeadTile& rule : facts.head_tiles) {
+    if (rule.heads_max != 0 && heads > rule.heads_max) continue;
+    return heads <= rule.tile || heads % rule.tile == 0;
+  }
+  return true;
+}
+
+std::string HeadsText(const BackendFacts& facts) {
+  std::string text;
+  if (facts.heads_max > 0) text = "at most " + std::to_string(facts.heads_max);
+  for (const HeadTile& rule : facts.head_tiles) {
+    if (!text.empty()) text += ", ";
+    text += "tiles of " + std::to_string(rule.tile);
+    if (rule.heads_max != 0) text += " up to " + std::to_string(rule.heads_max);
+  }
+  return text;
+}
+
+// Everything about one backend that does not fit one layer.
+Faults FaultsOf(const BackendFacts& facts, const LayerSpec& layer, std::int64_t dcp) {
+  Faults faults;
   if (!Contains(facts.layouts, layer.layout.kind)) {
-    refused.Add(RuleId::kBackendLayoutUnsupported, layer,
-                {{"layout", std::string(LayoutKindName(layer.layout.kind))}});
+    faults.push_back(
+        {RuleId::kBackendLayoutUnsupported, {{"layout", std::string(LayoutKindName(layer.layout.kind))}}});
   }
   if (layer.layout.kind != LayoutKind::kState && !Contains(facts.cache_dtypes, layer.layout.dtype)) {
-    refused.Add(
-        RuleId::kBackendDtypeUnsupported, layer,
-        {{"dtype", std::string(DTypeName(layer.layout.dtype))}, {"known", DTypesText(facts.cache_dtypes)}});
+    faults.push_back(
+        {RuleId::kBackendDtypeUnsupported,
+         {{"dtype", std::string(DTypeName(layer.layout.dtype))}, {"known", DTypesText(facts.cache_dtypes)}}});
   }
-  CheckMultiToken(facts, layer, dcp, refused);
+  FindMultiTokenFaults(facts, layer, dcp, faults);
+  if (layer.layout.kind != LayoutKind::kState && !TakesHeads(facts, layer.query_heads)) {
+    faults.push_back({RuleId::kBackendHeadsUnsupported,
+                      {{"heads", std::to_string(layer.query_heads)}, {"takes", HeadsText(facts)}}});
+  }
   if (layer.layout.sharded && !facts.lse) {
-    refused.Add(RuleId::kBackendLseMissing, layer, {{"dcp", std::to_string(dcp)}});
+    faults.push_back({RuleId::kBackendLseMissing, {{"dcp", std::to_string(dcp)}}});
   }
-  if (!facts.graphs) refused.Add(RuleId::kBackendGraphsMissing, layer, {});
+  if (!facts.graphs) faults.push_back({RuleId::kBackendGraphsMissing, {}});
+  return faults;
 }
+
+// The backends of the table that fit the layer as it is.
+std::string Alternatives(const Table& table, const LayerSpec& layer, std::int64_t dcp) {
+  std::vector<std::string> names;
+  for (const auto& [name, facts] : table) {
+    if (FaultsOf(*facts, layer, dcp).empty()) names.push_back(name);
+  }
+  return names.empty() ? "" : JoinedText(names);
+}
+
+// Layers that fail one rule in one way are named together; the map key is (rule, operands).
+class PerBackend {
+ public:
+  void Add(Fault fault, const LayerSpec& layer) {
+    fault.operands.insert(fault.operands.begin(), {"backend", layer.behaviour.backend});
+    layers_[{fault.rule, std::move(fault.operands)}].push_back(layer.name);
+  }
+  void AppendTo(Found& found) const {
+    for (const auto& [key, names] : layers_) found.push_back(MakeRefusal(key.first, names, key.second));
+  }
+
+ private:
+  std::map<std::pair<RuleId, std::vector<Operand>>, std::vector<std::string>> layers_;
+};
 
 Table TableOf(const PlanRequest& request, Found& found) {
   Table table;
@@ -145,10 +193,17 @@ void CheckBackends(const PlanRequest& request, Found& found,
   for (const LayerSpec& layer : request.layers) {
     const auto at = table.find(layer.behaviour.backend);
     if (at == table.end()) {
-      refused.Add(RuleId::kBackendUnknown, layer, {{"known", known_text}});
+      refused.Add({RuleId::kBackendUnknown, {{"known", known_text}}}, layer);
       continue;
     }
-    CheckLayer(*at->second, layer, request.topology.dcp, refused);
+    Faults faults = FaultsOf(*at->second, layer, request.topology.dcp);
+    if (!faults.empty()) {
+      const std::string alternatives = Alternatives(table, layer, request.topology.dcp);
+      for (Fault& fault : faults) {
+        fault.operands.push_back({"alternatives", alternatives});
+        refused.Add(std::move(fault), layer);
+      }
+    }
     if (layer.layout.kind == LayoutKind::kState || layer.lifetime.kind == LifetimeKind::kPerSequence)
       continue;
     PoolPages& pool = pools[PoolKeyOf(layer)];

@@ -1,101 +1,134 @@
 #include "planner/request/backends.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "common/base/limits.h"
+#include "planner/request/backend_rows.h"
 
 namespace kvasir {
 namespace {
 
-// What a backend does with passes of several query rows per sequence.
-struct MultiToken {
-  bool causal = false;
-  bool non_causal = false;
-  bool causal_dcp = false;
-  bool non_causal_dcp = false;
-};
-
-struct Row {
-  BackendFacts facts;
-  std::int64_t page_multiple = 0;  // the kernels take any multiple of it; 0: only the sizes listed
-};
-
-Row Attention(std::string_view name, std::vector<LayoutKind> layouts, std::vector<DType> dtypes,
-              std::vector<std::int64_t> pages, MultiToken passes) {
-  Row row;
-  row.facts.name = name;
-  row.facts.layouts = std::move(layouts);
-  row.facts.cache_dtypes = std::move(dtypes);
-  row.facts.page_tokens = std::move(pages);
-  row.facts.causal_multi_token = passes.causal;
-  row.facts.non_causal_multi_token = passes.non_causal;
-  row.facts.causal_multi_token_dcp = passes.causal_dcp;
-  row.facts.non_causal_multi_token_dcp = passes.non_causal_dcp;
-  row.facts.lse = true;
-  row.facts.graphs = true;
-  return row;
+template <class T>
+bool Contains(const std::vector<T>& values, T value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
 }
 
-Row AnyMultiple(Row row, std::int64_t multiple) {
-  row.page_multiple = multiple;
-  return row;
-}
-
-// By name.
-std::vector<Row> Rows() {
-  const std::vector<LayoutKind> latent = {LayoutKind::kLatent};
-  const std::vector<LayoutKind> key_value = {LayoutKind::kKeyValue};
-  const std::vector<LayoutKind> both = {LayoutKind::kKeyValue, LayoutKind::kLatent};
-  const std::vector<LayoutKind> all = {LayoutKind::kKeyValue, LayoutKind::kLatent, LayoutKind::kState};
-  const std::vector<DType> bf16 = {DType::kBf16};
-  const std::vector<DType> bf16_fp8 = {DType::kBf16, DType::kFp8E4M3};
-  const std::vector<std::int64_t> by_16 = {16, 32, 64, 128};
-  std::vector<Row> rows;
-  rows.push_back(Attention("cutlass_mla", latent, bf16_fp8, {128}, {}));
-  rows.push_back(Attention("fla", {LayoutKind::kState}, {}, {}, {.causal = true, .causal_dcp = true}));
-  rows.push_back(
-      AnyMultiple(Attention("flashattn", key_value, bf16_fp8, by_16, {true, true, true, true}), 16));
-  rows.push_back(AnyMultiple(Attention("flashattn_mla", latent, bf16, by_16, {true, true, true, true}), 16));
-  rows.push_back(
-      Attention("flashinfer_cutedsl", latent, bf16_fp8, {32, 64, 128}, {.causal = true, .causal_dcp = true}));
-  rows.push_back(Attention("flashinfer_trtllm", both, bf16_fp8, {32, 64}, {.causal = true}));
-  rows.push_back(Attention("flashmla", latent, bf16_fp8, {64}, {.causal = true, .causal_dcp = true}));
-  rows.push_back(AnyMultiple(
-      Attention("reference", all, {DType::kBf16, DType::kF32}, by_16, {true, true, true, true}), 16));
-  rows.push_back(Attention("tokenspeed", latent, {DType::kFp8E4M3}, {32, 64}, {true, true, true, true}));
-  rows.push_back(AnyMultiple(Attention("triton", both, bf16_fp8, by_16, {true, true, true, true}), 16));
-  return rows;
-}
-
-std::vector<std::int64_t> Narrowed(const Row& row, std::int64_t block) {
+std::vector<std::int64_t> Narrowed(const BackendRow& row, std::int64_t block) {
   if (row.facts.page_tokens.empty()) return {};
-  const auto& listed = row.facts.page_tokens;
-  const bool takes =
-      std::find(listed.begin(), listed.end(), block) != listed.end() ||
-      (row.page_multiple > 0 && block > 0 && block <= kBlockTokensMax && block % row.page_multiple == 0);
-  return takes ? std::vector<std::int64_t>{block} : std::vector<std::int64_t>{};
+  const bool multiple =
+      row.page_multiple > 0 && block > 0 && block <= kBlockTokensMax && block % row.page_multiple == 0;
+  return multiple || Contains(row.facts.page_tokens, block) ? std::vector<std::int64_t>{block}
+                                                            : std::vector<std::int64_t>{};
+}
+
+std::vector<std::string_view> WordsOf(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    words.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return words;
 }
 
 }  // namespace
+
+std::string_view LseBaseName(LseBase base) {
+  switch (base) {
+    case LseBase::kNone:
+      return "none";
+    case LseBase::kNatural:
+      return "natural";
+    case LseBase::kLog2:
+      return "log2";
+  }
+  return "invalid";
+}
+
+std::string_view GraphClassName(GraphClass graphs) {
+  switch (graphs) {
+    case GraphClass::kNever:
+      return "never";
+    case GraphClass::kSingleToken:
+      return "single tokens";
+    case GraphClass::kUniform:
+      return "uniform batches";
+    case GraphClass::kAlways:
+      return "always";
+  }
+  return "invalid";
+}
+
+const std::vector<BackendRow>& BackendRows() {
+  static const std::vector<BackendRow> kRows = [] {
+    std::vector<BackendRow> rows = MakeBackendRows();
+    std::sort(rows.begin(), rows.end(),
+              [](const BackendRow& a, const BackendRow& b) { return a.facts.name < b.facts.name; });
+    return rows;
+  }();
+  return kRows;
+}
 
 std::vector<BackendFacts> BackendTable() { return BackendsWithBlock(0); }
 
 std::vector<BackendFacts> BackendsWithBlock(std::int64_t block_tokens) {
   std::vector<BackendFacts> table;
-  for (Row& row : Rows()) {
-    if (block_tokens != 0) row.facts.page_tokens = Narrowed(row, block_tokens);
-    table.push_back(std::move(row.facts));
+  table.reserve(BackendRows().size());
+  for (const BackendRow& row : BackendRows()) {
+    table.push_back(row.facts);
+    if (block_tokens != 0) table.back().page_tokens = Narrowed(row, block_tokens);
   }
   return table;
 }
 
 bool KeepsState(std::string_view backend) {
-  for (const Row& row : Rows()) {
-    const auto& layouts = row.facts.layouts;
-    if (row.facts.name == backend)
-      return std::find(layouts.begin(), layouts.end(), LayoutKind::kState) != layouts.end();
+  for (const BackendRow& row : BackendRows()) {
+    if (row.facts.name == backend) return Contains(row.facts.layouts, LayoutKind::kState);
   }
   return false;
+}
+
+std::vector<const BackendRow*> RowsOfEngine(std::string_view engine_name) {
+  std::string wanted(engine_name);
+  for (char& c : wanted) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
+  std::vector<const BackendRow*> rows;
+  for (const BackendRow& row : BackendRows()) {
+    if (Contains(WordsOf(row.engine), std::string_view(wanted))) rows.push_back(&row);
+  }
+  return rows;
+}
+
+std::vector<std::string> EngineBackends(LayoutKind kind) {
+  std::vector<std::string> names;
+  for (const BackendRow& row : BackendRows()) {
+    if (!Contains(row.facts.layouts, kind)) continue;
+    for (const std::string_view name : WordsOf(row.engine)) {
+      const bool latent_name = name.find("MLA") != std::string_view::npos;
+      if (latent_name == (kind == LayoutKind::kLatent)) names.emplace_back(name);
+    }
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+std::int64_t SmallestPage(const BackendRow& row) {
+  if (row.page_multiple > 0) return row.page_multiple;
+  const auto& pages = row.facts.page_tokens;
+  return pages.empty() ? 1 : *std::min_element(pages.begin(), pages.end());
+}
+
+std::int64_t PreferredBlock(const BackendRow& row) {
+  constexpr std::int64_t kEngineDefault = 16;
+  if (row.page_multiple > 0)
+    return kEngineDefault % row.page_multiple == 0 ? kEngineDefault : row.page_multiple;
+  for (const std::int64_t page : row.facts.page_tokens) {
+    if (kEngineDefault % page == 0) return kEngineDefault;
+  }
+  return SmallestPage(row);
 }
 
 }  // namespace kvasir

@@ -1,10 +1,12 @@
-// The kernel families that a plan may name, as data: what each reads, its page sizes, and which multi-token
-// passes it can run. Facts of other projects' kernels come from their documentation and sources
-// (docs/formats/cli.md says which); where those are silent the table says no.
+// The kernel families that a plan or a launch may name, as data: what each reads, its page sizes, which
+// multi-token passes it can run, what its log-sum-exp means. Facts of other projects' kernels come from their
+// documentation and sources, which each row names; where those are silent the table says no.
+// docs/generated/backends.md is the table in print.
 #ifndef KVASIR_PLANNER_REQUEST_BACKENDS_H_
 #define KVASIR_PLANNER_REQUEST_BACKENDS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +20,32 @@ inline constexpr std::string_view kDefaultBackend = "reference";
 // Recurrent layers of a model whose attention backend keeps no state run on this one.
 inline constexpr std::string_view kRecurrentBackend = "fla";
 
-// The whole table, by name.
+enum class LseBase : std::int8_t { kNone, kNatural, kLog2 };
+// Which batches a captured graph may hold.
+enum class GraphClass : std::int8_t { kNever, kSingleToken, kUniform, kAlways };
+
+[[nodiscard]] std::string_view LseBaseName(LseBase base);          // "natural"
+[[nodiscard]] std::string_view GraphClassName(GraphClass graphs);  // "uniform batches"
+
+struct BackendRow {
+  BackendFacts facts;
+  std::string_view engine;         // the names that vLLM's --attention-backend takes, with spaces between
+  std::string_view hardware;       // "SM90"
+  std::int64_t page_multiple = 0;  // the kernels take any multiple of it; 0: only the sizes listed
+  LseBase lse = LseBase::kNone;
+  std::string_view empty_row;  // what a row without keys returns; empty: not known
+  GraphClass graphs = GraphClass::kNever;
+  // What vLLM's metadata builder lets a block draft's method do over a sharded context (2026-08): it raises
+  // ValueError otherwise, whatever the kernel could.
+  bool engine_causal_dcp = false;
+  bool engine_non_causal_dcp = false;
+  std::string_view source;
+};
+
+// Every row, by name.
+[[nodiscard]] const std::vector<BackendRow>& BackendRows();
+
+// The facts of the whole table, by name.
 [[nodiscard]] std::vector<BackendFacts> BackendTable();
 
 // The table with its page sizes narrowed to `block_tokens`, where a backend's kernels take that size; 0
@@ -28,6 +55,19 @@ inline constexpr std::string_view kRecurrentBackend = "fla";
 
 // Whether the named backend keeps recurrent state.
 [[nodiscard]] bool KeepsState(std::string_view backend);
+
+// The rows that vLLM's name stands for, in any case: FLASHINFER_MLA is trtllm-gen or cute-dsl, by its heads.
+[[nodiscard]] std::vector<const BackendRow*> RowsOfEngine(std::string_view engine_name);
+// vLLM's names of backends that read `kind`, sorted.
+[[nodiscard]] std::vector<std::string> EngineBackends(LayoutKind kind);
+
+// The smallest page of the kernels, and the block that vLLM takes where nobody asks for one: 16 tokens if the
+// kernels take them, else the smallest page.
+[[nodiscard]] std::int64_t SmallestPage(const BackendRow& row);
+[[nodiscard]] std::int64_t PreferredBlock(const BackendRow& row);
+
+// docs/generated/backends.md; `tools/golden` rewrites it.
+[[nodiscard]] std::string BackendPage();
 
 }  // namespace kvasir
 

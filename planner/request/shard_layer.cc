@@ -14,6 +14,7 @@ struct Shard {
     Divide("attention heads", cache.heads);
     spec.layout.kind = LayoutKind::kKeyValue;
     spec.layout.sharded = context.dcp > 1 && !windowed;
+    spec.query_heads = QueryHeads(cache.heads);
     spec.layout.heads =
         KeyValueHeads(cache.kv_heads, spec.layout.sharded ? context.tp / context.dcp : context.tp);
     spec.layout.key_dim = cache.key_dim;
@@ -25,6 +26,7 @@ struct Shard {
     Divide("attention heads", cache.heads);
     spec.layout.kind = LayoutKind::kLatent;
     spec.layout.sharded = context.dcp > 1 && cache.window == 0;
+    spec.query_heads = QueryHeads(cache.heads);
     spec.layout.heads = 1;
     spec.layout.key_dim = cache.latent_dim;
     spec.layout.value_dim = cache.rope_dim;
@@ -55,6 +57,11 @@ struct Shard {
     if (kv_heads < 1 || kv_heads % ranks == 0) return kv_heads / ranks;
     if (ranks % kv_heads != 0) Refuse("key-value heads", kv_heads);
     return kv_heads < ranks ? 1 : kv_heads / ranks;
+  }
+
+  // Over a sharded context each rank attends with the heads of its whole context group.
+  [[nodiscard]] std::int64_t QueryHeads(std::int64_t heads) const {
+    return heads / context.tp * (spec.layout.sharded ? context.dcp : 1);
   }
 
   void Divide(const char* what, std::int64_t heads) const {

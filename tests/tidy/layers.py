@@ -22,6 +22,7 @@ class Rule:
 LIBRARIES = {
     'status': ('absl/status/', 'absl/strings/'),
     'json': ('nlohmann/',),
+    'yaml': ('yaml-cpp/',),
     'glog': ('glog/',),
     'grpc': ('grpc/', 'grpcpp/'),
     'protobuf': ('google/protobuf/',),
@@ -53,7 +54,7 @@ RULES = (
     ('common/rpc/*', Rule(_BASE + ('common/obs', 'proto'), _GRPC + ('posix',))),
     ('planner/core/*', Rule(_PLAN, ('status',), pure=True)),
     ('planner/rulesets/*', Rule(_PLAN + ('planner/core',), ('status',), pure=True)),
-    ('planner/request/*', Rule(_PLANNING, ('status',))),
+    ('planner/request/*', Rule(_PLANNING, ('status', 'json', 'yaml'))),
     ('planner/dispatch/dispatcher*', _EXECUTOR),
     ('planner/dispatch/*_caller.*', _EXECUTOR),
     ('planner/dispatch/*', Rule(_PLAN, ('status', 'posix'))),

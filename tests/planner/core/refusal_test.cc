@@ -272,6 +272,20 @@ std::vector<RuleCase> BackendCases() {
           [](PlanRequest& r) { Backend(r, "mla_block").page_tokens = {32, 128}; },
           [](PlanRequest& r) { Backend(r, "mla_block").page_tokens = {32, 64, 128}; }),
       Requests(
+          RuleId::kBackendHeadsUnsupported, K3,
+          [](PlanRequest& r) {
+            Backend(r, "mla").head_tiles = {{8, 8}, {32, 16}, {0, 64}};
+            r.layers[3].query_heads = 96;
+          },
+          [](PlanRequest& r) {
+            Backend(r, "mla").head_tiles = {{8, 8}, {32, 16}, {0, 64}};
+            r.layers[3].query_heads = 128;
+          }),
+      Requests(
+          RuleId::kBackendBlockRowsUnsupported, K3,
+          [](PlanRequest& r) { Backend(r, "mla").block_rows_max = 7; },
+          [](PlanRequest& r) { Backend(r, "mla").block_rows_max = 8; }),
+      Requests(
           RuleId::kRollbackRequired, K3, [](PlanRequest& r) { r.rollback = RollbackChoice::kNone; },
           [](PlanRequest& r) { r.rollback = RollbackChoice::kReplay; }),
       Requests(
@@ -349,6 +363,22 @@ TEST(RefusalTable, StandsInTheOrderOfTheEnumWithUniqueNames) {
   EXPECT_EQ(RuleTable().size(), static_cast<std::size_t>(RuleId::kGroupKeysDiffer) + 1);
 }
 
+TEST(RefusalRules, OffersTheBackendsThatFit) {
+  PlanRequest request = K3Request();
+  Backend(request, "mla").non_causal_multi_token_dcp = false;
+  Backend(request, "mla_block").non_causal_multi_token_dcp = false;
+  const Found none = RefusalsOf(request);
+  ASSERT_EQ(none.size(), 1U);
+  EXPECT_EQ(none[0].remedies, std::vector<std::string>{"set topology.dcp to 1"});
+  BackendFacts able = Backend(request, "mla_block");
+  able.name = "able";
+  able.non_causal_multi_token_dcp = true;
+  request.backends.push_back(able);
+  const Found one = RefusalsOf(request);
+  ASSERT_EQ(one.size(), 1U);
+  EXPECT_EQ(one[0].remedies, (std::vector<std::string>{"use one of able", "set topology.dcp to 1"}));
+}
+
 TEST(RefusalPage, IsTheGeneratedOne) {
   testing::ExpectGolden("../../docs/generated/refusals.md", RefusalPage());
 }
@@ -370,7 +400,9 @@ TEST(Refusals, AllIndependentOnesAreReportedSorted) {
   // The draft layers that share the fault are named together, with the numbers that make it one.
   const Refusal& last = found.back();
   EXPECT_EQ(last.subjects.size(), 5U);
-  EXPECT_EQ(last.operands, (std::vector<Operand>{{"backend", "mla_block"}, {"rows", "7"}, {"dcp", "3"}}));
+  EXPECT_EQ(
+      last.operands,
+      (std::vector<Operand>{{"backend", "mla_block"}, {"rows", "7"}, {"dcp", "3"}, {"alternatives", "mla"}}));
 }
 
 TEST(Refusals, DoNotDependOnTheOrderOfTheLists) {

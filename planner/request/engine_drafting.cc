@@ -1,0 +1,132 @@
+#include "planner/request/engine_drafting.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "absl/strings/str_format.h"
+#include "common/base/error_reasons.h"
+#include "common/base/status_macros.h"
+#include "common/base/typed_error.h"
+
+namespace kvasir {
+namespace {
+
+constexpr std::array<std::string_view, 5> kWithoutModel = {"ngram", "ngram_gpu", "suffix", "medusa",
+                                                           "mlp_speculator"};
+
+std::string_view MethodWord(DraftMethod method) {
+  switch (method) {
+    case DraftMethod::kDspark:
+      return "dspark";
+    case DraftMethod::kEagle:
+      return "eagle";
+    case DraftMethod::kEagle3:
+    case DraftMethod::kPeagle:
+      return "eagle3";
+    case DraftMethod::kMtp:
+      return "mtp";
+    case DraftMethod::kDflash:
+    case DraftMethod::kDflare:
+    case DraftMethod::kDomino:
+      return "dflash";
+  }
+  return "";
+}
+
+// "deepseek_mtp", "qwen3_next_mtp" and the like are one method.
+std::string PlainMethod(const std::string& word) {
+  constexpr std::string_view kMtp = "mtp";
+  const bool mtp = word.size() >= kMtp.size() && word.substr(word.size() - kMtp.size()) == kMtp;
+  return mtp ? std::string(kMtp) : word;
+}
+
+std::string MethodOf(const EngineLaunch& launch) {
+  if (launch.options.spec_method.has_value()) return PlainMethod(*launch.options.spec_method);
+  if (launch.draft.has_value()) {
+    return launch.draft->draft.has_value() ? std::string(MethodWord(launch.draft->draft->method))
+                                           : "draft_model";
+  }
+  // Without a method and a draft the target's own layers predict, where it has some.
+  if (launch.options.spec_tokens.has_value() && !launch.options.spec_model.has_value()) {
+    return launch.target.mtp_depth > 0 ? "mtp" : "ngram";
+  }
+  return "";
+}
+
+absl::Status NoTokens(const std::string& method) {
+  return FieldError(
+      reason::kMissingField, "--speculative-config.num_speculative_tokens",
+      absl::StrFormat("--speculative-config names method %s and no num_speculative_tokens, and the draft "
+                      "does not say it; the engine raises ValueError; add num_speculative_tokens",
+                      method));
+}
+
+// What the engine takes where the command is silent; 0: it refuses.
+std::int64_t DefaultTokens(const EngineLaunch& launch, const std::string& method) {
+  if (method == "mtp") return launch.target.mtp_depth;
+  if (!launch.draft.has_value() || !launch.draft->draft.has_value()) return 0;
+  const std::int64_t block = launch.draft->draft->block;
+  if (block == 0) return 0;
+  return method == "dflash" ? block - 1 : block;  // DFlash's block begins with the anchor
+}
+
+}  // namespace
+
+absl::StatusOr<Drafting> DraftingOf(const EngineLaunch& launch) {
+  Drafting drafting;
+  drafting.method = MethodOf(launch);
+  if (drafting.method.empty()) {
+    if (launch.options.spec_tokens.has_value() || launch.options.spec_model.has_value()) {
+      return FieldError(reason::kMissingField, "--speculative-config.method",
+                        "--speculative-config names no method, and no draft was found to tell it; add one");
+    }
+    return drafting;
+  }
+  drafting.tokens = launch.options.spec_tokens.value_or(DefaultTokens(launch, drafting.method));
+  if (drafting.tokens == 0) return NoTokens(drafting.method);
+  if (drafting.method == "mtp" && !launch.draft.has_value()) {
+    if (launch.target.mtp_layers.empty()) {
+      return FieldError(
+          reason::kConflictingFields, "--speculative-config.method",
+          absl::StrFormat("--speculative-config.method is mtp and %s has no MTP layers; use another "
+                          "method, or a checkpoint that has them",
+                          launch.target.name));
+    }
+    const std::int64_t depth = std::max<std::int64_t>(launch.target.mtp_depth, 1);
+    if (drafting.tokens > depth && drafting.tokens % depth != 0) {
+      return FieldError(
+          reason::kValueOutOfRange, "--speculative-config.num_speculative_tokens",
+          absl::StrFormat("num_speculative_tokens is %d, must be a multiple of the %d tokens that the "
+                          "MTP layers predict; the engine raises ValueError",
+                          drafting.tokens, depth));
+    }
+    drafting.layers = launch.target.mtp_layers;
+    return drafting;
+  }
+  if (std::find(kWithoutModel.begin(), kWithoutModel.end(), drafting.method) != kWithoutModel.end())
+    return drafting;
+  // DeepSeek-V4 has its block draft in the checkpoint, in the place of MTP layers.
+  if (!launch.draft.has_value() && drafting.method == "dspark" && !launch.target.mtp_layers.empty()) {
+    drafting.layers = launch.target.mtp_layers;
+    drafting.causal = false;
+    drafting.windowed_causal = false;
+    return drafting;
+  }
+  if (!launch.draft.has_value()) {
+    return FieldError(reason::kMissingField, "--speculative-config.model",
+                      absl::StrFormat("method %s needs a draft model, and none is known; add \"model\" to "
+                                      "--speculative-config, or give --draft",
+                                      drafting.method));
+  }
+  drafting.layers = launch.draft->layers;
+  drafting.own_numbers = drafting.method == "draft_model";
+  if (launch.draft->draft.has_value()) {
+    const bool chain = drafting.method == "eagle" || drafting.method == "eagle3" || drafting.method == "mtp";
+    drafting.causal = chain || launch.draft->draft->causal;
+    drafting.windowed_causal = chain || launch.draft->draft->windowed_causal;
+  }
+  return drafting;
+}
+
+}  // namespace kvasir

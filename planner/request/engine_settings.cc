@@ -1,0 +1,273 @@
+#include "planner/request/engine_settings.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "common/base/error_reasons.h"
+#include "common/base/status_macros.h"
+#include "common/base/typed_error.h"
+#include "planner/request/backends.h"
+#include "planner/request/engine_drafting.h"
+
+namespace kvasir {
+namespace {
+
+constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+
+template <class Test>
+bool AnyMixer(const ModelDescription& model, Test test) {
+  for (const ModelLayer& layer : model.layers) {
+    if (test(layer.mixer)) return true;
+    for (const MixerShape& extra : layer.extra) {
+      if (test(extra)) return true;
+    }
+  }
+  return false;
+}
+
+template <class... Shapes>
+bool IsOneOf(const MixerShape& mixer) {
+  return (std::holds_alternative<Shapes>(mixer) || ...);
+}
+
+absl::Status Refuse(std::string_view field, std::string message,
+                    std::string_view why = reason::kValueOutOfRange) {
+  return FieldError(why, field, std::move(message));
+}
+
+absl::Status SetParallelism(const EngineLaunch& launch, EngineSettings& settings) {
+  const LaunchOptions& said = launch.options;
+  settings.tp = said.tensor_parallel.value_or(1);
+  settings.pp = said.pipeline_parallel.value_or(1);
+  settings.dcp = said.decode_context_parallel.value_or(1);
+  settings.pcp = said.prefill_context_parallel.value_or(1);
+  if (settings.tp % settings.dcp != 0) {
+    return Refuse(
+        "--decode-context-parallel-size",
+        absl::StrFormat("--decode-context-parallel-size %d does not divide --tensor-parallel-size %d; the "
+                        "engine raises ValueError; use a divisor of %d",
+                        settings.dcp, settings.tp, settings.tp));
+  }
+  const auto layers = static_cast<std::int64_t>(launch.target.layers.size());
+  if (settings.pp > layers) {
+    return Refuse(
+        "--pipeline-parallel-size",
+        absl::StrFormat("--pipeline-parallel-size %d is more than the model's %d layers; use fewer stages",
+                        settings.pp, layers));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetLength(const EngineLaunch& launch, EngineSettings& settings) {
+  const LaunchOptions& said = launch.options;
+  const std::int64_t limit = launch.target.context;
+  settings.auto_fit = said.max_model_len == kFitMaxModelLen;
+  settings.max_model_len = settings.auto_fit ? limit : said.max_model_len.value_or(limit);
+  if (settings.max_model_len > limit && !said.allow_long_model_len.value_or(false)) {
+    return Refuse("--max-model-len",
+                  absl::StrFormat(
+                      "--max-model-len %d is over the model's %d; the engine raises ValueError; use at most "
+                      "%d, or set VLLM_ALLOW_LONG_MAX_MODEL_LEN=1",
+                      settings.max_model_len, limit, limit));
+  }
+  return absl::OkStatus();
+}
+
+// The device's numbers: 160 GiB and more, 70 GiB and more except A100, the rest.
+void SetBatch(const EngineLaunch& launch, EngineSettings& settings) {
+  const LaunchOptions& said = launch.options;
+  std::int64_t tokens = 8192;
+  std::int64_t seqs = 1024;
+  if (launch.device.has_value()) {
+    const std::int64_t bytes = launch.device->bytes_least;
+    const bool a100 = launch.device->name.substr(0, 4) == "a100";
+    if (bytes >= 160 * kGiB) {
+      tokens = 16384;
+    } else if (bytes < 70 * kGiB || a100) {
+      tokens = 2048;
+      seqs = 256;
+    }
+  }
+  const bool doubled = said.performance_mode == "throughput";
+  settings.max_num_seqs = said.max_num_seqs.value_or(doubled ? 2 * seqs : seqs);
+  if (said.max_num_batched_tokens.has_value()) {
+    settings.max_num_batched_tokens = *said.max_num_batched_tokens;
+    return;
+  }
+  settings.max_num_batched_tokens = doubled ? 2 * tokens : tokens;
+  if (said.chunked_prefill == false) {
+    settings.max_num_batched_tokens = std::max(settings.max_num_batched_tokens, settings.max_model_len);
+  }
+  settings.max_num_batched_tokens =
+      std::min(settings.max_num_batched_tokens, settings.max_num_seqs * settings.max_model_len);
+  if (!launch.device.has_value()) {
+    settings.assumed.push_back(absl::StrFormat(
+        "max_num_batched_tokens %d, the default of devices from 70 to 160 GiB (--gpu says which it is)",
+        settings.max_num_batched_tokens));
+  }
+}
+
+void SetInFlight(const EngineLaunch& launch, EngineSettings& settings) {
+  if (!launch.release.counts_batches_in_flight()) return;  // one batch, whatever the schedule
+  static constexpr std::array<std::string_view, 9> kAhead = {
+      "", "mtp", "eagle", "eagle3", "dflash", "dspark", "dflare", "draft_model", "ngram_gpu"};
+  const bool able = std::find(kAhead.begin(), kAhead.end(), settings.spec_method) != kAhead.end();
+  const bool ahead = launch.options.async_scheduling.value_or(able && launch.release.schedules_ahead());
+  const bool newer_runner = launch.options.v2_model_runner.value_or(settings.spec_method == "dspark");
+  settings.batches_in_flight = settings.pp;
+  if (ahead && newer_runner) settings.batches_in_flight = settings.pp + 1;
+  if (ahead && !newer_runner && settings.pp == 1) settings.batches_in_flight = 2;
+}
+
+// Models whose state can be cached for every block; the others align.
+bool SupportsAllMode(const ModelDescription& model) {
+  return AnyMixer(model, [](const MixerShape& m) { return IsOneOf<Mamba1Shape, Mamba2Shape>(m); });
+}
+
+void SetCaching(const EngineLaunch& launch, EngineSettings& settings) {
+  using Mode = vllm::MambaCacheMode;
+  const bool hybrid = HasStates(launch.target);
+  const bool encoder = launch.target.encoder.has_value();
+  settings.prefix_caching = launch.options.prefix_caching.value_or(
+      !encoder && (!hybrid || launch.release.hybrids_cache_prefixes()));
+  if (!hybrid || !settings.prefix_caching) return;
+  const std::optional<Mode> said =
+      vllm::ParseMambaCacheMode(launch.options.mamba_cache_mode.value_or("none"));
+  const bool able = SupportsAllMode(launch.target);
+  Mode mode = said.value_or(Mode::kNone);
+  if (mode == Mode::kNone) {
+    const bool drafts = !settings.spec_method.empty() && launch.release.aligns_with_drafts();
+    mode = able && !launch.release.always_aligns() && !drafts ? Mode::kAll : Mode::kAlign;
+  }
+  if (mode == Mode::kAll && !able) mode = Mode::kAlign;
+  if (mode == Mode::kAlign && !launch.release.has_align_mode()) {
+    settings.prefix_caching = false;  // the engine warned, and went on without
+    mode = Mode::kNone;
+  }
+  settings.mamba_cache_mode = mode;
+}
+
+std::string ModelDtypeWord(const EngineLaunch& launch) {
+  const std::string said = launch.options.dtype.value_or("auto");
+  if (said == "half" || said == "float16") return "float16";
+  if (said == "float" || said == "float32") return "float32";
+  if (said == "bfloat16") return said;
+  switch (launch.target.dtype) {
+    case DType::kF16:
+      return "float16";
+    case DType::kF32:
+      return "float16";  // the engine computes fp32 checkpoints in half precision
+    default:
+      return "bfloat16";
+  }
+}
+
+bool IsSparse(const ModelDescription& model) {
+  return HasLatent(model) && AnyMixer(model, [](const MixerShape& m) { return IsOneOf<IndexerShape>(m); });
+}
+
+void SetCacheDtype(const EngineLaunch& launch, EngineSettings& settings) {
+  std::string word = launch.options.kv_cache_dtype.value_or("auto");
+  const bool compressed =
+      AnyMixer(launch.target, [](const MixerShape& m) { return IsOneOf<CompressorShape>(m); });
+  if (word == "auto" && launch.target.quantisation.cache_dtype == DType::kFp8E4M3) word = "fp8_e4m3";
+  if (word == "auto" && IsSparse(launch.target) && launch.release.sparse_defaults_to_fp8())
+    word = "fp8_ds_mla";
+  const bool fp8 = word.substr(0, 3) == "fp8";
+  if (compressed && (word == "auto" || fp8)) word = "fp8_ds_mla";
+  const bool sm120 = settings.backend == "FLASHINFER_MLA_SPARSE_SM120";
+  const bool packs = settings.backend.empty() || settings.backend == "FLASHMLA_SPARSE" || sm120;
+  if (sm120 && word == "auto") word = "fp8_ds_mla";
+  if (!compressed && fp8 && IsSparse(launch.target) && packs) word = "fp8_ds_mla";
+  settings.cache_dtype = word == "auto" ? ModelDtypeWord(launch) : word;
+}
+
+// What the engine takes first on the device, of the backends that read the model's rows.
+std::string DefaultBackend(const EngineLaunch& launch) {
+  if (!launch.device.has_value()) return "";
+  const std::int32_t major = launch.device->sm / 10;
+  const bool quantised = launch.options.kv_cache_dtype.value_or("auto").substr(0, 3) == "fp8";
+  if (HasLatent(launch.target)) {
+    if (AnyMixer(launch.target, [](const MixerShape& m) { return IsOneOf<CompressorShape>(m); })) return "";
+    if (IsSparse(launch.target)) {
+      if (major == 10) return quantised ? "FLASHINFER_MLA_SPARSE" : "FLASHMLA_SPARSE";
+      if (major == 12) return "FLASHINFER_MLA_SPARSE_SM120";
+      return major == 0 ? "ROCM_AITER_MLA_SPARSE" : "FLASHMLA_SPARSE";
+    }
+    if (major == 10) return "FLASHINFER_MLA";
+    if (major == 9) return quantised ? "FLASHMLA" : "FLASH_ATTN_MLA";
+    return "TRITON_MLA";
+  }
+  if (major == 10) return "FLASHINFER";
+  return major == 0 ? "ROCM_ATTN" : "FLASH_ATTN";
+}
+
+absl::Status SetBlocks(const EngineLaunch& launch, EngineSettings& settings) {
+  settings.backend = launch.options.attention_backend.value_or(DefaultBackend(launch));
+  const std::vector<const BackendRow*> rows = RowsOfEngine(settings.backend);
+  const LayoutKind kind = HasLatent(launch.target) ? LayoutKind::kLatent : LayoutKind::kKeyValue;
+  const bool compressed =
+      AnyMixer(launch.target, [](const MixerShape& m) { return IsOneOf<CompressorShape>(m); });
+  if (launch.options.attention_backend.has_value() && !compressed) {
+    const std::vector<std::string> legal = EngineBackends(kind);
+    if (std::find(legal.begin(), legal.end(), settings.backend) == legal.end() && !rows.empty()) {
+      std::string list;
+      for (const std::string& name : legal) list += (list.empty() ? "" : ", ") + name;
+      return Refuse(
+          "--attention-backend",
+          absl::StrFormat("--attention-backend %s does not read this model's %s rows; the engine raises "
+                          "ValueError; use one of %s",
+                          settings.backend, LayoutKindName(kind), list),
+          reason::kUnknownValue);
+    }
+    if (rows.empty())
+      settings.assumed.push_back("blocks of 16 tokens: backend " + settings.backend + " is not known");
+  }
+  if (!rows.empty()) {
+    settings.kernel_block = SmallestPage(*rows.front());
+    settings.block = PreferredBlock(*rows.front());
+  } else if (compressed) {
+    settings.kernel_block = 64;
+    settings.block = 256;
+  } else if (IsSparse(launch.target)) {
+    settings.kernel_block = 64;
+    settings.block = 64;
+  }
+  settings.block_was_said = launch.options.block_size.has_value();
+  settings.block = launch.options.block_size.value_or(settings.block);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+bool HasStates(const ModelDescription& model) {
+  return AnyMixer(model, [](const MixerShape& m) {
+    return IsOneOf<KdaShape, Mamba1Shape, Mamba2Shape, GatedDeltaShape, LightningShape, ShortConvShape>(m);
+  });
+}
+
+bool HasLatent(const ModelDescription& model) {
+  return AnyMixer(model, [](const MixerShape& m) { return IsOneOf<MlaShape>(m); });
+}
+
+absl::StatusOr<EngineSettings> SettingsOf(const EngineLaunch& launch) {
+  EngineSettings settings;
+  KVASIR_RETURN_IF_ERROR(SetParallelism(launch, settings));
+  KVASIR_RETURN_IF_ERROR(SetLength(launch, settings));
+  KVASIR_ASSIGN_OR_RETURN(const Drafting drafting, DraftingOf(launch));
+  settings.spec_method = drafting.method;
+  settings.spec_tokens = drafting.tokens;
+  SetBatch(launch, settings);
+  SetInFlight(launch, settings);
+  SetCaching(launch, settings);
+  KVASIR_RETURN_IF_ERROR(SetBlocks(launch, settings));
+  SetCacheDtype(launch, settings);
+  settings.gpu_memory_utilization =
+      launch.options.gpu_memory_utilization.value_or(launch.release.profiles_graphs() ? 0.92 : 0.90);
+  return settings;
+}
+
+}  // namespace kvasir

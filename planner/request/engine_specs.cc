@@ -1,0 +1,366 @@
+#include "planner/request/engine_specs.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_format.h"
+#include "common/base/checked_math.h"
+#include "common/base/error_reasons.h"
+#include "common/base/status_macros.h"
+#include "common/base/typed_error.h"
+#include "planner/request/engine_drafting.h"
+#include "planner/request/engine_layer_specs.h"
+
+namespace kvasir {
+namespace {
+
+using vllm::EngineSpec;
+
+// What follows the layer's number in the engine's name of a cache.
+struct NameOfMixer {
+  bool deepseek_v4 = false;
+  std::string operator()(const AttentionShape&) const { return "self_attn.attn"; }
+  std::string operator()(const MlaShape& s) const {
+    if (!deepseek_v4) return "self_attn.attn";
+    return s.window > 0 ? "attn.swa_cache" : "attn.mla_attn";
+  }
+  std::string operator()(const IndexerShape&) const {
+    return deepseek_v4 ? "attn.indexer.k_cache" : "self_attn.indexer.k_cache";
+  }
+  std::string operator()(const CompressorShape&) const { return "attn.compressor.state_cache"; }
+  std::string operator()(const CrossAttentionShape&) const { return "encoder_attn.attn"; }
+  std::string operator()(const EncoderAttentionShape&) const { return "self_attn.attn"; }
+  std::string operator()(const HiddenStateShape&) const { return "hidden_states"; }
+  std::string operator()(const KdaShape&) const { return "self_attn.kda"; }
+  std::string operator()(const GatedDeltaShape&) const { return "linear_attn"; }
+  std::string operator()(const LightningShape&) const { return "self_attn.linear"; }
+  std::string operator()(const ShortConvShape&) const { return "short_conv"; }
+  std::string operator()(const NoMixer&) const { return ""; }
+  template <class Mamba>
+  std::string operator()(const Mamba&) const {
+    return "mixer";
+  }
+};
+
+// Layers of each pipeline stage: as said, or evenly, the rest one each to the last but one, the one before
+// ...
+absl::StatusOr<std::vector<std::int64_t>> StagesOf(const LaunchOptions& options, std::int64_t layers,
+                                                   std::int64_t pp) {
+  std::vector<std::int64_t> stages(static_cast<std::size_t>(pp), layers / pp);
+  for (std::int64_t i = 0; i < layers % pp; ++i) ++stages[static_cast<std::size_t>(pp - 2 - i)];
+  if (!options.pp_layer_partition.has_value()) return stages;
+  std::int64_t sum = 0;
+  for (const std::int64_t count : *options.pp_layer_partition) sum += count;
+  if (static_cast<std::int64_t>(options.pp_layer_partition->size()) != pp || sum != layers) {
+    return FieldError(
+        reason::kValueOutOfRange, "VLLM_PP_LAYER_PARTITION",
+        absl::StrFormat("VLLM_PP_LAYER_PARTITION has %d stages of %d layers together, must be %d stages "
+                        "of %d; the engine raises ValueError",
+                        options.pp_layer_partition->size(), sum, pp, layers));
+  }
+  return *options.pp_layer_partition;
+}
+
+const MixerShape* AlignedAttention(const ModelDescription& model) {
+  const MixerShape* windowed = nullptr;
+  for (const ModelLayer& layer : model.layers) {
+    std::vector<const MixerShape*> mixers = {&layer.mixer};
+    for (const MixerShape& extra : layer.extra) mixers.push_back(&extra);
+    for (const MixerShape* mixer : mixers) {
+      const auto* attention = std::get_if<AttentionShape>(mixer);
+      const auto* latent = std::get_if<MlaShape>(mixer);
+      if (attention == nullptr && latent == nullptr) continue;
+      const std::int64_t window =
+          attention != nullptr ? attention->window + attention->chunk : latent->window;
+      if (window == 0) return mixer;
+      if (windowed == nullptr) windowed = mixer;
+    }
+  }
+  return windowed;
+}
+
+// The largest state of a layer: the engine asks the model's class for one shape.
+std::optional<EngineSpec> StateSpec(const ModelDescription& model, const LayerSetting& setting) {
+  for (const ModelLayer& layer : model.layers) {
+    std::vector<const MixerShape*> mixers = {&layer.mixer};
+    for (const MixerShape& extra : layer.extra) mixers.push_back(&extra);
+    for (const MixerShape* mixer : mixers) {
+      std::optional<EngineSpec> spec = LayerSpecOf(*mixer, setting);
+      if (spec.has_value() && spec->kind == vllm::SpecKind::kMamba) return spec;
+    }
+  }
+  return std::nullopt;
+}
+
+class CaseBuilder {
+ public:
+  explicit CaseBuilder(const EngineLaunch& launch) : launch_(launch) {}
+
+  absl::StatusOr<EngineQuestion> Build(const std::vector<std::int64_t>& memory) {
+    KVASIR_ASSIGN_OR_RETURN(question_.settings, SettingsOf(launch_));
+    KVASIR_ASSIGN_OR_RETURN(drafting_, DraftingOf(launch_));
+    KVASIR_RETURN_IF_ERROR(SetUpLayers());
+    KVASIR_ASSIGN_OR_RETURN(stages_, StagesOf(launch_.options, LayersTotal(), settings().pp));
+    AddTarget();
+    AddDraft();
+    if (question_.engine_case.layers.size() > static_cast<std::size_t>(vllm::kEngineLayersMax)) {
+      return FieldError(reason::kTooManyItems, "model", "the model has too many caches to plan");
+    }
+    KVASIR_RETURN_IF_ERROR(AddWorkers(memory));
+    FillConfig();
+    return std::move(question_);
+  }
+
+ private:
+  [[nodiscard]] const EngineSettings& settings() const { return question_.settings; }
+  [[nodiscard]] std::int64_t LayersTotal() const {
+    return static_cast<std::int64_t>(launch_.target.layers.size());
+  }
+
+  absl::Status SetUpLayers() {
+    const LaunchOptions& said = launch_.options;
+    LayerSetting& to = setting_;
+    to.tp = settings().tp;
+    to.cache_dtype = settings().cache_dtype;
+    to.model_dtype = ElementOfWord(said.dtype.value_or("auto")).value_or(ElementOf(launch_.target.dtype));
+    if (to.model_dtype == vllm::ElementType::kFloat32 && said.dtype.value_or("auto") == "auto") {
+      to.model_dtype = vllm::ElementType::kFloat16;  // the engine computes fp32 checkpoints in half precision
+    }
+    to.block = settings().block;
+    to.window_block = launch_.release.windows_take_smallest_block() ? settings().kernel_block : to.block;
+    to.mode = settings().mamba_cache_mode;
+    to.spec_tokens = settings().spec_tokens;
+    to.recover = said.replay_ssm.value_or(false) && to.spec_tokens > 0;
+    const bool replays = said.replay_ssm.value_or(false) && to.spec_tokens == 0;
+    to.replay_buffer = replays ? said.replay_ssm_buffer.value_or(16) : 0;
+    to.conv_dtype = ElementOfWord(said.mamba_cache_dtype.value_or("auto"));
+    to.state_dtype = ElementOfWord(said.mamba_ssm_cache_dtype.value_or("auto"));
+    to.state_dim_first = said.conv_state_layout == "DS";
+    to.windows_as_full = said.disable_sliding_window.value_or(false);
+    to.deepseek_v4 = launch_.target.architecture.substr(0, 10) == "DeepseekV4";
+    to.indexer_dtype = said.indexer_kv_dtype.value_or("");
+    to.state_block = settings().mamba_cache_mode == vllm::MambaCacheMode::kNone
+                         ? settings().max_model_len
+                         : said.mamba_block_size.value_or(to.block);
+    return AlignHybrid();
+  }
+
+  absl::Status AlignHybrid() {
+    const std::optional<EngineSpec> state = StateSpec(launch_.target, setting_);
+    if (!state.has_value()) return absl::OkStatus();
+    const auto bytes = vllm::UnpaddedPageBytes(*state);
+    if (!bytes.ok()) return TooLarge(bytes.failure().message);
+    question_.state_bytes = *bytes;
+    const MixerShape* attention = AlignedAttention(launch_.target);
+    if (attention == nullptr) return absl::OkStatus();
+    LayerSetting one = setting_;
+    one.block = 1;
+    one.window_block = 1;
+    EngineSpec row = *LayerSpecOf(*attention, one);
+    if (vllm::IsMlaKind(row.kind)) row.state_content_bytes.reset();  // the engine aligns by the plain row
+    const auto row_bytes = vllm::UnpaddedPageBytes(row);
+    if (!row_bytes.ok()) return TooLarge(row_bytes.failure().message);
+    HybridQuestion ask;
+    ask.attention_bytes = *row_bytes;
+    ask.state_bytes = *bytes;
+    ask.kernel_block = settings().kernel_block;
+    ask.block = setting_.block;
+    ask.unit_least = std::holds_alternative<MlaShape>(*attention) ? launch_.release.latent_hybrid_unit() : 1;
+    ask.mode = setting_.mode;
+    ask.chunk = launch_.options.mamba_block_size.value_or(256);
+    ask.max_model_len = settings().max_model_len;
+    question_.hybrid = AlignHybridBlocks(ask);
+    if (!question_.hybrid.has_value()) return TooLarge("a hybrid's block");
+    const HybridBlocks& blocks = *question_.hybrid;
+    if (blocks.attention_block > setting_.block) {
+      question_.log.push_back(
+          absl::StrFormat("Setting attention block size to %d tokens to ensure that attention page size is "
+                          ">= mamba page size.",
+                          blocks.attention_block));
+    }
+    if (blocks.page_padded.has_value()) {
+      const double share =
+          100.0 * static_cast<double>(*blocks.page_padded - *bytes) / static_cast<double>(*bytes);
+      question_.log.push_back(
+          absl::StrFormat("Padding mamba page size by %.2f%% to ensure that mamba page size and "
+                          "attention page size are exactly equal.",
+                          share));
+    }
+    setting_.block = blocks.attention_block;
+    if (!launch_.release.windows_take_smallest_block()) setting_.window_block = setting_.block;
+    setting_.state_block = blocks.state_block;
+    setting_.state_page = blocks.page_padded;
+    return absl::OkStatus();
+  }
+
+  static absl::Status TooLarge(const std::string& what) {
+    return FieldError(reason::kValueOutOfRange, "model", what + ": sizes are beyond what can be planned");
+  }
+
+  std::int32_t SpecIndex(const EngineSpec& spec) {
+    std::vector<EngineSpec>& specs = question_.engine_case.specs;
+    const auto at = std::find(specs.begin(), specs.end(), spec);
+    if (at != specs.end()) return static_cast<std::int32_t>(at - specs.begin());
+    specs.push_back(spec);
+    return static_cast<std::int32_t>(specs.size()) - 1;
+  }
+
+  void AddCache(const std::string& prefix, const MixerShape& mixer, const LayerSetting& setting,
+                std::size_t stage) {
+    const std::optional<EngineSpec> spec = LayerSpecOf(mixer, setting);
+    if (!spec.has_value()) return;
+    const std::string base = prefix + std::visit(NameOfMixer{setting.deepseek_v4}, mixer);
+    std::string name = base;
+    for (int i = 1; !names_.insert(name).second; ++i) name = base + "." + std::to_string(i);
+    layers_of_stage_[stage].push_back(static_cast<std::int32_t>(question_.engine_case.layers.size()));
+    question_.engine_case.layers.push_back({name, SpecIndex(*spec)});
+  }
+
+  void AddLayer(const std::string& stem, std::int64_t number, const ModelLayer& layer,
+                const LayerSetting& setting, std::size_t stage) {
+    const std::string prefix = stem + std::to_string(number) + ".";
+    AddCache(prefix, layer.mixer, setting, stage);
+    for (const MixerShape& extra : layer.extra) AddCache(prefix, extra, setting, stage);
+  }
+
+  [[nodiscard]] LayerSetting SettingOfTarget(const ModelLayer& layer) const {
+    LayerSetting setting = setting_;
+    if (!launch_.options.kv_cache_dtype_skip_layers.has_value()) return setting;
+    const auto* attention = std::get_if<AttentionShape>(&layer.mixer);
+    const bool windowed = attention != nullptr && attention->window > 0;
+    for (const std::string& word : *launch_.options.kv_cache_dtype_skip_layers) {
+      const bool skipped = word == std::to_string(layer.index) || (windowed && word == "sliding_window");
+      if (skipped) setting.cache_dtype = "auto";
+    }
+    return setting;
+  }
+
+  void AddTarget() {
+    layers_of_stage_.resize(stages_.size());
+    const bool decoder = launch_.target.encoder.has_value();
+    const std::string stem =
+        decoder ? "model.decoder.layers."
+                : (launch_.target.multimodal ? "language_model.model.layers." : "model.layers.");
+    std::size_t stage = 0;
+    std::int64_t end = stages_[0];
+    for (const ModelLayer& layer : launch_.target.layers) {
+      while (layer.index >= end && stage + 1 < stages_.size()) end += stages_[++stage];
+      AddLayer(stem, layer.index, layer, SettingOfTarget(layer), stage);
+    }
+  }
+
+  void AddDraft() {
+    LayerSetting setting = setting_;
+    setting.tp = launch_.options.spec_tensor_parallel.value_or(settings().tp);
+    if (launch_.options.spec_kv_cache_dtype.has_value())
+      setting.cache_dtype = *launch_.options.spec_kv_cache_dtype;
+    std::int64_t number = 0;
+    for (const ModelLayer& layer : drafting_.layers) {
+      setting.non_causal = !drafting_.causal;
+      const std::int64_t at = drafting_.own_numbers ? number : LayersTotal() + number;
+      AddLayer(drafting_.own_numbers ? "draft_model.model.layers." : "model.layers.", at, layer, setting,
+               layers_of_stage_.size() - 1);
+      ++number;
+    }
+  }
+
+  absl::Status AddWorkers(const std::vector<std::int64_t>& memory) {
+    const auto given = static_cast<std::int64_t>(memory.size());
+    const std::int64_t pp = settings().pp;
+    const std::int64_t ranks = pp * settings().tp;
+    if (given != 1 && given != pp && given != ranks) {
+      return FieldError(
+          reason::kValueOutOfRange, "--kv-memory",
+          absl::StrFormat("--kv-memory has %d sizes, must be 1, or %d (one a stage), or %d (one a rank)",
+                          given, pp, ranks));
+    }
+    const std::int64_t workers = std::max(given, pp);
+    if (workers > vllm::kEngineWorkersMax) {
+      return FieldError(reason::kTooManyItems, "--kv-memory",
+                        "too many ranks to plan; give one size a stage");
+    }
+    for (std::int64_t i = 0; i < workers; ++i) {
+      vllm::EngineWorker worker;
+      worker.available_bytes = memory[given == 1 ? 0 : static_cast<std::size_t>(i)];
+      if (pp > 1) worker.layers = layers_of_stage_[static_cast<std::size_t>(i * pp / workers)];
+      question_.engine_case.workers.push_back(std::move(worker));
+    }
+    return absl::OkStatus();
+  }
+
+  void FillConfig() {
+    const LaunchOptions& said = launch_.options;
+    vllm::EngineConfig& config = question_.engine_case.config;
+    config.block_size = setting_.block;
+    config.max_model_len = settings().max_model_len;
+    config.auto_fit = settings().auto_fit;
+    config.max_num_batched_tokens = settings().max_num_batched_tokens;
+    config.max_concurrent_batches = settings().batches_in_flight;
+    if (launch_.target.encoder.has_value())
+      config.max_num_encoder_input_tokens = launch_.target.encoder->tokens;
+    config.tp = settings().tp;
+    config.pp = settings().pp;
+    config.dcp = settings().dcp;
+    config.pcp = settings().pcp;
+    config.num_gpu_blocks_override = said.num_gpu_blocks_override;
+    config.enable_prefix_caching = settings().prefix_caching;
+    config.mamba_cache_mode = settings().mamba_cache_mode;
+    config.prefix_match_unit = said.prefix_match_unit;
+    config.disable_hybrid_kv_cache_manager = said.disable_hybrid_kv_cache_manager.value_or(false);
+    config.kv_connector = said.kv_connector.has_value();
+    config.cross_layer_blocks = AsksForCrossLayerBlocks();
+    if (!settings().spec_method.empty()) {
+      vllm::EngineSpeculative speculative;
+      speculative.method = settings().spec_method;
+      speculative.num_speculative_tokens = settings().spec_tokens;
+      speculative.num_nextn_predict_layers = std::max<std::int64_t>(launch_.target.mtp_depth, 1);
+      config.speculative = speculative;
+      if (settings().spec_method == "mtp") {
+        config.num_prefill_lookahead_tokens =
+            std::min(speculative.num_nextn_predict_layers, settings().spec_tokens);
+      }
+    }
+    if (said.kv_cache_layout == "HND") config.kv_cache_layout = vllm::KvLayout::kLBHNC;
+    if (setting_.deepseek_v4) {
+      config.model_type = "deepseek_v4";
+      config.kv_cache_layout = vllm::KvLayout::kBLHNC;
+    }
+    config.total_num_hidden_layers = LayersTotal();
+  }
+
+  [[nodiscard]] bool AsksForCrossLayerBlocks() const {
+    if (!launch_.options.kv_connector_extra_config.has_value()) return false;
+    const auto extra = nlohmann::json::parse(*launch_.options.kv_connector_extra_config, nullptr, false);
+    if (!extra.is_object()) return false;
+    const auto at = extra.find("enable_cross_layers_blocks");
+    return at != extra.end() && (*at == true || *at == "true" || *at == "True");
+  }
+
+  const EngineLaunch& launch_;
+  EngineQuestion question_;
+  Drafting drafting_;
+  LayerSetting setting_;
+  std::vector<std::int64_t> stages_;
+  std::vector<std::vector<std::int32_t>> layers_of_stage_;
+  std::set<std::string> names_;
+};
+
+}  // namespace
+
+absl::StatusOr<EngineQuestion> EngineCaseOf(const EngineLaunch& launch,
+                                            const std::vector<std::int64_t>& memory) {
+  KVASIR_ASSIGN_OR_RETURN(EngineQuestion question, CaseBuilder(launch).Build(memory));
+  if (question.engine_case.layers.empty()) {
+    return FieldError(
+        reason::kUnknownValue, "model",
+        absl::StrFormat("%s keeps no cache in any layer; there is nothing to plan", launch.target.name));
+  }
+  return question;
+}
+
+}  // namespace kvasir
