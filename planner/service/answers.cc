@@ -16,6 +16,7 @@
 #include "planner/core/explain.h"
 #include "planner/core/validated.h"
 #include "planner/rulesets/make_plan.h"
+#include "planner/service/answer_engine.h"
 #include "planner/service/check_field.h"
 #include "planner/service/convert_outcome.h"
 #include "planner/service/convert_request.h"
@@ -32,6 +33,12 @@ planner::v1::CreatePlanResponse ResponseOf(const PlanOutcome& outcome, const Pla
 
 absl::StatusOr<planner::v1::ExplainPlanResponse> ExplainRequest(
     const planner::v1::CreatePlanRequest& request) {
+  if (AsksEngine(request)) {
+    return FieldError(
+        reason::kUnknownValue, "request.options.ruleset",
+        "only plans of ruleset native are explained stage by stage; CreatePlan gives an engine's "
+        "prediction with its warnings");
+  }
   const absl::StatusOr<PlanTask> task = TaskFromProto(request);
   if (!task.ok()) {
     return WithinField("request", task.status());
@@ -70,6 +77,9 @@ absl::StatusOr<planner::v1::ExplainPlanResponse> ExplainText(const std::string& 
 
 absl::StatusOr<planner::v1::CreatePlanResponse> AnswerCreatePlan(
     const planner::v1::CreatePlanRequest& request) {
+  if (AsksEngine(request)) {
+    return AnswerEngine(request);
+  }
   KVASIR_ASSIGN_OR_RETURN(const PlanTask task, TaskFromProto(request));
   return ResponseOf(MakePlan(task.request), task);
 }

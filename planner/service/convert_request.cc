@@ -152,18 +152,31 @@ absl::StatusOr<Model> ModelFromProto(const plan::v1::ModelSource& source, Role r
   return Model{InputOf(model, role, scale), ModelToText(model)};
 }
 
-// Target, draft and options of either question.
 template <class Question>
-absl::StatusOr<PlanTask> TaskOf(const Question& wire, bool needs_memory) {
+absl::StatusOr<PlanOptions> OptionsOf(const Question& wire, bool needs_memory) {
   if (!wire.has_target()) {
     return MissingField("target", "the model whose output counts");
   }
   if (!wire.has_options()) {
     return MissingField("options", "at least options.kv_memory_bytes");
   }
-  const absl::StatusOr<PlanOptions> options = OptionsFromProto(wire.options(), needs_memory);
+  absl::StatusOr<PlanOptions> options = OptionsFromProto(wire.options(), needs_memory);
+  return options.ok() ? options : WithinField("options", options.status());
+}
+
+// A model for a ruleset that reads models.
+absl::StatusOr<ModelDescription> WholeModel(const plan::v1::ModelSource& source) {
+  if (source.source_case() != plan::v1::ModelSource::kLayers) return DescriptionFromProto(source);
+  return FieldError(reason::kUnknownValue, "layers",
+                    "an engine's ruleset reads models; give the engine's own specs as engine.specs_json");
+}
+
+// Target, draft and options of either question.
+template <class Question>
+absl::StatusOr<PlanTask> TaskOf(const Question& wire, bool needs_memory) {
+  const absl::StatusOr<PlanOptions> options = OptionsOf(wire, needs_memory);
   if (!options.ok()) {
-    return WithinField("options", options.status());
+    return options.status();
   }
   const StateScale scale{.draft_tokens = DraftTokensOf(*options, wire.has_draft()), .tp = options->tp};
   absl::StatusOr<Model> target = ModelFromProto(wire.target(), Role::kTarget, scale);
@@ -193,6 +206,24 @@ absl::StatusOr<PlanTask> TaskFromProto(const planner::v1::CreatePlanRequest& wir
 
 absl::StatusOr<PlanTask> TaskFromProto(const planner::v1::ValidateSpecsRequest& wire) {
   return TaskOf(wire, /*needs_memory=*/false);
+}
+
+absl::StatusOr<ModelQuestion> ModelQuestionFromProto(const planner::v1::CreatePlanRequest& wire) {
+  ModelQuestion question;
+  KVASIR_ASSIGN_OR_RETURN(question.options, OptionsOf(wire, /*needs_memory=*/true));
+  absl::StatusOr<ModelDescription> target = WholeModel(wire.target());
+  if (!target.ok()) {
+    return WithinField("target", target.status());
+  }
+  question.target = *std::move(target);
+  if (wire.has_draft()) {
+    absl::StatusOr<ModelDescription> draft = WholeModel(wire.draft());
+    if (!draft.ok()) {
+      return WithinField("draft", draft.status());
+    }
+    question.draft = *std::move(draft);
+  }
+  return question;
 }
 
 }  // namespace kvasir

@@ -1,0 +1,172 @@
+#include "planner/service/answer_engine.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "common/base/error_reasons.h"
+#include "common/base/limits.h"
+#include "common/base/status_macros.h"
+#include "common/base/typed_error.h"
+#include "common/models/catalogue.h"
+#include "planner/request/engine_capacity.h"
+#include "planner/request/engine_case_json.h"
+#include "planner/request/engine_specs.h"
+#include "planner/request/launch_command.h"
+#include "planner/request/launch_of_options.h"
+#include "planner/rulesets/vllm/plan_engine.h"
+#include "planner/service/check_field.h"
+#include "planner/service/convert_engine.h"
+#include "planner/service/convert_request.h"
+
+namespace kvasir {
+namespace {
+
+constexpr std::int64_t kLaunchWordsMax = 1024;
+constexpr std::int64_t kLaunchBytesMax = std::int64_t{64} << 10;
+constexpr std::array kVersions = {vllm::EngineVersion::k2026_08, vllm::EngineVersion::k2026_11};
+
+std::optional<vllm::EngineVersion> EngineRuleset(std::string_view name) {
+  for (const vllm::EngineVersion version : kVersions) {
+    if (vllm::EngineVersionName(version) == name) return version;
+  }
+  return std::nullopt;
+}
+
+// Empty: the newest.
+absl::StatusOr<vllm::EngineVersion> VersionOf(const std::string& ruleset) {
+  if (ruleset.empty()) return kVersions.back();
+  if (const std::optional<vllm::EngineVersion> version = EngineRuleset(ruleset)) return *version;
+  return FieldError(
+      reason::kUnknownValue, "ruleset",
+      absl::StrFormat("ruleset is \"%s\"; give vllm-2026-08 or vllm-2026-11", ruleset.substr(0, 64)));
+}
+
+plan::v1::EnginePrediction Predict(const vllm::EngineCase& engine_case, vllm::EngineVersion version) {
+  const vllm::EnginePlan plan = vllm::PlanEngine(engine_case, version);
+  plan::v1::EnginePrediction prediction = EnginePlanToProto(engine_case, plan);
+  const std::optional<CapacityRule> rule = CapacityRuleOf(engine_case, plan);
+  if (!rule.has_value() || rule->blocks_per_request < 1) return prediction;
+  const EngineRelease release = ReleaseOf(version);
+  std::int64_t blocks = plan.workers.front().num_blocks;
+  for (const vllm::EngineWorkerPlan& worker : plan.workers) blocks = std::min(blocks, worker.num_blocks);
+  for (std::string& line : CapacityLines(*rule, release, CapacityOf(*rule, release, blocks))) {
+    prediction.add_log_lines(std::move(line));
+  }
+  return prediction;
+}
+
+absl::StatusOr<plan::v1::EnginePrediction> PredictLaunch(const EngineLaunch& launch,
+                                                         const std::vector<std::int64_t>& memory) {
+  KVASIR_ASSIGN_OR_RETURN(const EngineQuestion question, EngineCaseOf(launch, memory));
+  return Predict(question.engine_case, launch.release.version());
+}
+
+absl::StatusOr<std::vector<std::string>> WordsOf(const plan::v1::LaunchCommand& wire) {
+  KVASIR_RETURN_IF_ERROR(CheckCount("words", wire.words_size(), kLaunchWordsMax));
+  std::int64_t bytes = 0;
+  for (const std::string& word : wire.words()) bytes += static_cast<std::int64_t>(word.size());
+  if (bytes == 0) return MissingField("words", "a launch command, \"vllm\", \"serve\", a model, flags");
+  KVASIR_RETURN_IF_ERROR(CheckRange("words", bytes, 1, kLaunchBytesMax));
+  return std::vector<std::string>(wire.words().begin(), wire.words().end());
+}
+
+absl::StatusOr<ModelDescription> Catalogued(const std::string& name) {
+  absl::StatusOr<ModelDescription> model = FindInCatalogue(name);
+  return model.ok() ? model : WithReason(reason::kModelUnknown, "words", model.status());
+}
+
+absl::StatusOr<std::vector<std::int64_t>> MemoryOf(const plan::v1::LaunchCommand& wire,
+                                                   const LaunchOptions& said) {
+  KVASIR_RETURN_IF_ERROR(CheckCount("kv_memory_bytes", wire.kv_memory_bytes_size(), kRanksMax));
+  for (int i = 0; i < wire.kv_memory_bytes_size(); ++i) {
+    KVASIR_RETURN_IF_ERROR(
+        CheckRange(absl::StrFormat("kv_memory_bytes[%d]", i), wire.kv_memory_bytes(i), 1, kArenaBytesMax));
+  }
+  if (wire.kv_memory_bytes_size() > 0) {
+    return std::vector<std::int64_t>(wire.kv_memory_bytes().begin(), wire.kv_memory_bytes().end());
+  }
+  if (said.kv_cache_memory_bytes.has_value()) return std::vector<std::int64_t>{*said.kv_cache_memory_bytes};
+  return MissingField("kv_memory_bytes",
+                      "the bytes that each rank gives to caches, or --kv-cache-memory-bytes among the words");
+}
+
+absl::StatusOr<plan::v1::EnginePrediction> AnswerLaunch(const plan::v1::LaunchCommand& wire,
+                                                        vllm::EngineVersion version) {
+  KVASIR_ASSIGN_OR_RETURN(const std::vector<std::string> words, WordsOf(wire));
+  absl::StatusOr<LaunchCommand> command = ParseLaunchCommand(words, /*read_file=*/nullptr);
+  if (!command.ok()) return WithReason(ReasonOf(command.status()), "words", command.status());
+  KVASIR_ASSIGN_OR_RETURN(const std::vector<std::int64_t> memory, MemoryOf(wire, command->options));
+  EngineLaunch launch;
+  launch.release = ReleaseOf(version);
+  KVASIR_ASSIGN_OR_RETURN(launch.target, Catalogued(command->options.model.value_or("")));
+  if (command->options.spec_model.has_value()) {
+    KVASIR_ASSIGN_OR_RETURN(launch.draft, Catalogued(*command->options.spec_model));
+  }
+  launch.options = std::move(command->options);
+  KVASIR_ASSIGN_OR_RETURN(plan::v1::EnginePrediction prediction, PredictLaunch(launch, memory));
+  for (const UnknownFlag& flag : command->unknown) prediction.add_unknown_flags(flag.word);
+  return prediction;
+}
+
+absl::StatusOr<plan::v1::EnginePrediction> AnswerSpecs(const std::string& json, vllm::EngineVersion version) {
+  KVASIR_RETURN_IF_ERROR(CheckTextBytes("specs_json", json, kPlanTextBytesMax));
+  const absl::StatusOr<vllm::EngineCase> engine_case = ReadEngineCaseJson(json);
+  if (!engine_case.ok()) return WithinField("specs_json", engine_case.status());
+  return Predict(*engine_case, version);
+}
+
+absl::StatusOr<plan::v1::EnginePrediction> AnswerInput(const plan::v1::EngineInput& input) {
+  KVASIR_ASSIGN_OR_RETURN(const vllm::EngineVersion version, VersionOf(input.ruleset()));
+  switch (input.input_case()) {
+    case plan::v1::EngineInput::kLaunch: {
+      absl::StatusOr<plan::v1::EnginePrediction> prediction = AnswerLaunch(input.launch(), version);
+      return prediction.ok() ? prediction : WithinField("launch", prediction.status());
+    }
+    case plan::v1::EngineInput::kSpecsJson:
+      return AnswerSpecs(input.specs_json(), version);
+    case plan::v1::EngineInput::INPUT_NOT_SET:
+      break;
+  }
+  return MissingField("input", "a launch command or specs_json");
+}
+
+absl::StatusOr<plan::v1::EnginePrediction> AnswerModels(const planner::v1::CreatePlanRequest& request) {
+  KVASIR_ASSIGN_OR_RETURN(const ModelQuestion question, ModelQuestionFromProto(request));
+  const vllm::EngineVersion version = EngineRuleset(question.options.ruleset).value_or(kVersions.back());
+  const absl::StatusOr<EngineLaunch> launch =
+      LaunchOf(question.target, question.draft, question.options, version);
+  if (!launch.ok()) return WithinField("options", launch.status());
+  return PredictLaunch(*launch, question.options.kv_memory_bytes);
+}
+
+}  // namespace
+
+bool AsksEngine(const planner::v1::CreatePlanRequest& request) {
+  return request.has_engine() || EngineRuleset(request.options().ruleset()).has_value();
+}
+
+absl::StatusOr<planner::v1::CreatePlanResponse> AnswerEngine(const planner::v1::CreatePlanRequest& request) {
+  absl::StatusOr<plan::v1::EnginePrediction> prediction = plan::v1::EnginePrediction();
+  if (!request.has_engine()) {
+    prediction = AnswerModels(request);
+  } else if (request.has_target() || request.has_draft() || request.has_options()) {
+    return FieldError(reason::kConflictingFields, "engine",
+                      "engine stands alone; leave target, draft and options out");
+  } else {
+    prediction = AnswerInput(request.engine());
+    if (!prediction.ok()) return WithinField("engine", prediction.status());
+  }
+  if (!prediction.ok()) return prediction.status();
+  planner::v1::CreatePlanResponse response;
+  *response.mutable_engine() = *std::move(prediction);
+  return response;
+}
+
+}  // namespace kvasir
