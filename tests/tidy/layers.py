@@ -53,6 +53,8 @@ RULES = (
     ('common/rpc/*', Rule(_BASE + ('common/obs', 'proto'), _GRPC + ('posix',))),
     ('planner/core/*', Rule(_PLAN, ('status',), pure=True)),
     ('planner/rulesets/*', Rule(_PLAN + ('planner/core',), ('status',), pure=True)),
+    ('planner/request/*_json.*', Rule(_PLANNING, ('status', 'json'))),
+    ('planner/request/case_object.*', Rule(_PLANNING, ('status', 'json'))),
     ('planner/request/*', Rule(_PLANNING, ('status',))),
     ('planner/dispatch/dispatcher*', _EXECUTOR),
     ('planner/dispatch/*_caller.*', _EXECUTOR),

@@ -237,22 +237,40 @@ std::string_view MergeRuleName(MergeRule rule) {
   return "invalid";
 }
 
-MergeResult MergeSpecs(const SpecTable& table, const std::vector<std::int32_t>& ids) {
-  switch (table[ids.front()].kind) {
+MergeRule RuleOf(SpecKind kind) {
+  switch (kind) {
     case SpecKind::kFull:
-      return MergeFull(table, ids);
+      return MergeRule::kFull;
     case SpecKind::kMla:
     case SpecKind::kHiddenState:
-      return MergeMla(table, ids);
+      return MergeRule::kMla;
     case SpecKind::kRswa:
-      return MergeRswa(table, ids);
+      return MergeRule::kRswa;
     case SpecKind::kSinkFull:
-      return MergeSink(table, ids);
+      return MergeRule::kSinkFull;
     case SpecKind::kSlidingMla:
-      return MergeSlidingMla(table, ids);
+      return MergeRule::kSlidingMla;
     default:
-      return MergeEqual(table, ids);
+      return MergeRule::kEqual;
   }
+}
+
+MergeResult MergeSpecs(const SpecTable& table, const std::vector<std::int32_t>& ids) {
+  switch (RuleOf(table[ids.front()].kind)) {
+    case MergeRule::kFull:
+      return MergeFull(table, ids);
+    case MergeRule::kMla:
+      return MergeMla(table, ids);
+    case MergeRule::kRswa:
+      return MergeRswa(table, ids);
+    case MergeRule::kSinkFull:
+      return MergeSink(table, ids);
+    case MergeRule::kSlidingMla:
+      return MergeSlidingMla(table, ids);
+    case MergeRule::kEqual:
+      break;
+  }
+  return MergeEqual(table, ids);
 }
 
 MergeResult MergeLayers(const SpecTable& table, const LayerSpecs& layers) {

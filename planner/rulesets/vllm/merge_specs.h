@@ -16,6 +16,8 @@ namespace kvasir::vllm {
 // Which of the engine's merge functions refused.
 enum class MergeRule : std::int8_t { kEqual, kFull, kMla, kRswa, kSinkFull, kSlidingMla };
 [[nodiscard]] std::string_view MergeRuleName(MergeRule rule);
+// The rule that runs where the first spec is of `kind`.
+[[nodiscard]] MergeRule RuleOf(SpecKind kind);
 
 // The engine sees a refusal as AssertionError, and takes it for "cannot merge". Layers are indices of the
 // case, -1 where only specs were given.
