@@ -58,7 +58,7 @@ EngineResult<std::vector<EngineGroup>> GroupLayers(SpecTable& table, LayerSpecs 
                                                    const std::vector<std::string>& names,
                                                    GroupingNotes& notes) {
   if (config.disable_hybrid_kv_cache_manager) {
-    KVASIR_ASSIGN_OR_RETURN(layers, PromoteForOneManager(table, layers, notes));
+    KVASIR_ASSIGN_OR_RETURN(layers, PromoteToOneType(table, layers, notes));
   }
   if (layers.empty()) return std::vector<EngineGroup>();
   KVASIR_ASSIGN_OR_RETURN(MaybeGroups one, OneGroup(table, layers, names, notes));

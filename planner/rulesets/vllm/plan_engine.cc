@@ -67,6 +67,7 @@ class Planning {
   }
 
   std::optional<EngineFailure> Group() {
+    names_.reserve(case_.layers.size());
     for (const EngineLayer& layer : case_.layers) names_.push_back(layer.name);
     EngineResult<std::vector<EngineGroup>> groups = GroupLayers(table_, layers_, config_, names_, notes_);
     if (!groups.ok()) return std::move(groups).failure();
@@ -80,6 +81,7 @@ class Planning {
 
   std::optional<EngineFailure> FitMemory() {
     std::vector<std::int64_t> available;
+    available.reserve(case_.workers.size());
     for (const EngineWorker& worker : case_.workers) available.push_back(worker.available_bytes);
     MemoryFit fit = FitWorkers(table_, projected_, config_, available);
     plan_.max_model_len = config_.max_model_len = fit.max_model_len;
@@ -90,6 +92,7 @@ class Planning {
 
   std::optional<EngineFailure> Place() {
     std::vector<EngineWorkerPlan> workers;
+    workers.reserve(projected_.size());
     for (std::size_t w = 0; w < projected_.size(); ++w) {
       std::size_t layers = 0;
       for (const EngineGroup& group : projected_[w]) layers += group.layers.size();
