@@ -96,7 +96,7 @@ std::vector<std::int32_t> Strided(const std::vector<std::int32_t>& layers, std::
 }
 
 EngineResult<std::vector<EngineGroup>> GroupUniformPages(SpecTable& table, const LayerSpecs& layers,
-                                                         const std::vector<std::string>& names,
+                                                         const std::vector<EngineLayer>& names,
                                                          GroupingNotes& notes) {
   const std::vector<Bucket> buckets = Buckets(table, layers, notes);
   if (buckets.empty()) return PlanFailure(EngineErrorKind::kValueError, "no layers are left to group");

@@ -209,10 +209,10 @@ MergeResult MergeSlidingMla(const SpecTable& table, const Ids& ids) {
 
 // A field's value, and which layer has it.
 std::string ValueIn(const SpecTable& table, std::int32_t spec, std::int32_t layer, std::string_view field,
-                    const std::vector<std::string>& names) {
+                    const std::vector<EngineLayer>& names) {
   std::string text = FieldText(table[spec], field);
   if (layer >= 0 && static_cast<std::size_t>(layer) < names.size()) {
-    text += " (" + names[static_cast<std::size_t>(layer)] + ")";
+    text += " (" + names[static_cast<std::size_t>(layer)].name + ")";
   }
   return text;
 }
@@ -290,21 +290,21 @@ MergeResult MergeLayers(const SpecTable& table, const LayerSpecs& layers) {
 }
 
 std::string MergeRefusalText(const SpecTable& table, const CannotMerge& refusal,
-                             const std::vector<std::string>& names) {
+                             const std::vector<EngineLayer>& names) {
   return absl::StrFormat("%s: %s is %s and %s", MergeRuleName(refusal.rule), refusal.field,
                          ValueIn(table, refusal.first, refusal.first_layer, refusal.field, names),
                          ValueIn(table, refusal.other, refusal.other_layer, refusal.field, names));
 }
 
 std::string MergeRefusalText(const SpecTable& table, const MergeRaises& refusal,
-                             const std::vector<std::string>& names) {
+                             const std::vector<EngineLayer>& names) {
   return absl::StrFormat("two layers record %s %s and %s; a group has one", refusal.field,
                          ValueIn(table, refusal.first, refusal.first_layer, refusal.field, names),
                          ValueIn(table, refusal.other, refusal.other_layer, refusal.field, names));
 }
 
 EngineResult<std::int32_t> InternMerged(SpecTable& table, const LayerSpecs& layers,
-                                        const std::vector<std::string>& names) {
+                                        const std::vector<EngineLayer>& names) {
   MergeResult result = MergeLayers(table, layers);
   if (auto* const merged = std::get_if<EngineSpec>(&result)) return table.Intern(std::move(*merged));
   if (const auto* const refusal = std::get_if<CannotMerge>(&result)) {

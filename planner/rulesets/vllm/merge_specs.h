@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "planner/rulesets/vllm/engine_case.h"
 #include "planner/rulesets/vllm/spec_table.h"
 
 namespace kvasir::vllm {
@@ -52,13 +53,13 @@ using MergeResult = std::variant<EngineSpec, CannotMerge, MergeRaises>;
 // "full: head_size is 128 (model.layers.0) and 64 (model.layers.1)". `names` are the case's layer names;
 // layers that the refusal does not know are left out.
 [[nodiscard]] std::string MergeRefusalText(const SpecTable& table, const CannotMerge& refusal,
-                                           const std::vector<std::string>& names);
+                                           const std::vector<EngineLayer>& names);
 [[nodiscard]] std::string MergeRefusalText(const SpecTable& table, const MergeRaises& refusal,
-                                           const std::vector<std::string>& names);
+                                           const std::vector<EngineLayer>& names);
 
 // The merged spec's id, or the failure that escapes where nobody catches it.
 [[nodiscard]] EngineResult<std::int32_t> InternMerged(SpecTable& table, const LayerSpecs& layers,
-                                                      const std::vector<std::string>& names);
+                                                      const std::vector<EngineLayer>& names);
 
 struct GroupingNotes;  // planner/rulesets/vllm/grouping_notes.h
 

@@ -34,7 +34,7 @@ class Planning {
 
   EnginePlan Run() && {
     plan_.failure = Steps();
-    plan_.warnings = WarningsOf(table_, config_, plan_, notes_, names_);
+    plan_.warnings = WarningsOf(table_, config_, plan_, notes_, case_.layers);
     plan_.log = std::move(notes_.log);
     plan_.specs = std::move(table_).TakeSpecs();
     return std::move(plan_);
@@ -67,9 +67,8 @@ class Planning {
   }
 
   std::optional<EngineFailure> Group() {
-    names_.reserve(case_.layers.size());
-    for (const EngineLayer& layer : case_.layers) names_.push_back(layer.name);
-    EngineResult<std::vector<EngineGroup>> groups = GroupLayers(table_, layers_, config_, names_, notes_);
+    EngineResult<std::vector<EngineGroup>> groups =
+        GroupLayers(table_, layers_, config_, case_.layers, notes_);
     if (!groups.ok()) return std::move(groups).failure();
     plan_.groups = *std::move(groups);
     plan_.grouped = true;
@@ -184,7 +183,6 @@ class Planning {
   EngineConfig config_;  // max_model_len changes by auto fit
   SpecTable table_;
   EnginePlan plan_;
-  std::vector<std::string> names_;
   GroupingNotes notes_;
   std::vector<LayerSpecs> worker_layers_;
   LayerSpecs layers_;                                // the union, in the engine's order
