@@ -10,6 +10,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/typed_error.h"
 #include "planner/request/backends.h"
+#include "planner/request/engine_backends.h"
 #include "planner/request/engine_drafting.h"
 
 namespace kvasir {
@@ -205,26 +206,13 @@ std::string DefaultBackend(const EngineLaunch& launch) {
   return major == 0 ? "ROCM_ATTN" : "FLASH_ATTN";
 }
 
-absl::Status SetBlocks(const EngineLaunch& launch, EngineSettings& settings) {
+void SetBlocks(const EngineLaunch& launch, EngineSettings& settings) {
   settings.backend = launch.options.attention_backend.value_or(DefaultBackend(launch));
   const std::vector<const BackendRow*> rows = RowsOfEngine(settings.backend);
-  const LayoutKind kind = HasLatent(launch.target) ? LayoutKind::kLatent : LayoutKind::kKeyValue;
   const bool compressed =
       AnyMixer(launch.target, [](const MixerShape& m) { return IsOneOf<CompressorShape>(m); });
-  if (launch.options.attention_backend.has_value() && !compressed) {
-    const std::vector<std::string> legal = EngineBackends(kind);
-    if (std::find(legal.begin(), legal.end(), settings.backend) == legal.end() && !rows.empty()) {
-      std::string list;
-      for (const std::string& name : legal) list += (list.empty() ? "" : ", ") + name;
-      return Refuse(
-          "--attention-backend",
-          absl::StrFormat("--attention-backend %s does not read this model's %s rows; the engine raises "
-                          "ValueError; use one of %s",
-                          settings.backend, LayoutKindName(kind), list),
-          reason::kUnknownValue);
-    }
-    if (rows.empty())
-      settings.assumed.push_back("blocks of 16 tokens: backend " + settings.backend + " is not known");
+  if (launch.options.attention_backend.has_value() && rows.empty() && !compressed) {
+    settings.assumed.push_back("blocks of 16 tokens: backend " + settings.backend + " is not in the table");
   }
   if (!rows.empty()) {
     settings.kernel_block = SmallestPage(*rows.front());
@@ -238,7 +226,6 @@ absl::Status SetBlocks(const EngineLaunch& launch, EngineSettings& settings) {
   }
   settings.block_was_said = launch.options.block_size.has_value();
   settings.block = launch.options.block_size.value_or(settings.block);
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -263,8 +250,9 @@ absl::StatusOr<EngineSettings> SettingsOf(const EngineLaunch& launch) {
   SetBatch(launch, settings);
   SetInFlight(launch, settings);
   SetCaching(launch, settings);
-  KVASIR_RETURN_IF_ERROR(SetBlocks(launch, settings));
+  SetBlocks(launch, settings);
   SetCacheDtype(launch, settings);
+  KVASIR_RETURN_IF_ERROR(CheckEngineBackends(launch, settings));
   settings.gpu_memory_utilization =
       launch.options.gpu_memory_utilization.value_or(launch.release.profiles_graphs() ? 0.92 : 0.90);
   return settings;

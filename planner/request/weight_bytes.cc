@@ -168,7 +168,7 @@ BytesRange WeightBytesOf(const ModelDescription& model, const WeightSplit& split
   const WeightQuantisation& stored = model.quantisation;
   const bool packed = stored.mixers.bits + stored.dense.bits + stored.experts.bits > 0;
   range.least = static_cast<std::int64_t>(bytes * (packed ? 0.95 : 0.99));
-  range.most = static_cast<std::int64_t>(bytes * (packed ? 1.10 : 1.04)) + (std::int64_t{256} << 20);
+  range.most = static_cast<std::int64_t>(bytes * (packed ? 1.14 : 1.04)) + (std::int64_t{256} << 20);
   range.basis = "shapes of the layers and the checkpoint's quantisation";
   if (model.multimodal) {
     range.most += std::int64_t{3} << 30;

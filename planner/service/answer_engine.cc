@@ -1,6 +1,5 @@
 #include "planner/service/answer_engine.h"
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -15,12 +14,11 @@
 #include "common/base/status_macros.h"
 #include "common/base/typed_error.h"
 #include "common/models/catalogue.h"
-#include "planner/request/engine_capacity.h"
+#include "planner/request/engine_answer.h"
 #include "planner/request/engine_case_json.h"
 #include "planner/request/engine_specs.h"
 #include "planner/request/launch_command.h"
 #include "planner/request/launch_of_options.h"
-#include "planner/rulesets/vllm/plan_engine.h"
 #include "planner/service/check_field.h"
 #include "planner/service/convert_engine.h"
 #include "planner/service/convert_request.h"
@@ -48,24 +46,20 @@ absl::StatusOr<vllm::EngineVersion> VersionOf(const std::string& ruleset) {
       absl::StrFormat("ruleset is \"%s\"; give vllm-2026-08 or vllm-2026-11", ruleset.substr(0, 64)));
 }
 
-plan::v1::EnginePrediction Predict(const vllm::EngineCase& engine_case, vllm::EngineVersion version) {
-  const vllm::EnginePlan plan = vllm::PlanEngine(engine_case, version);
-  plan::v1::EnginePrediction prediction = EnginePlanToProto(engine_case, plan);
-  const std::optional<CapacityRule> rule = CapacityRuleOf(engine_case, plan);
-  if (!rule.has_value() || rule->blocks_per_request < 1) return prediction;
-  const EngineRelease release = ReleaseOf(version);
-  std::int64_t blocks = plan.workers.front().num_blocks;
-  for (const vllm::EngineWorkerPlan& worker : plan.workers) blocks = std::min(blocks, worker.num_blocks);
-  for (std::string& line : CapacityLines(*rule, release, CapacityOf(*rule, release, blocks))) {
-    prediction.add_log_lines(std::move(line));
-  }
+// `before`: what the engine logs before it plans.
+plan::v1::EnginePrediction Predict(vllm::EngineCase engine_case, EngineRelease release,
+                                   std::vector<std::string> before) {
+  const EngineAnswer answer =
+      AnswerOf(std::move(engine_case), release, std::move(before), /*most_bytes=*/std::nullopt);
+  plan::v1::EnginePrediction prediction = EnginePlanToProto(answer.engine_case, answer.plan);
+  prediction.mutable_log_lines()->Assign(answer.log_lines.begin(), answer.log_lines.end());
   return prediction;
 }
 
 absl::StatusOr<plan::v1::EnginePrediction> PredictLaunch(const EngineLaunch& launch,
                                                          const std::vector<std::int64_t>& memory) {
-  KVASIR_ASSIGN_OR_RETURN(const EngineQuestion question, EngineCaseOf(launch, memory));
-  return Predict(question.engine_case, launch.release.version());
+  KVASIR_ASSIGN_OR_RETURN(EngineQuestion question, EngineCaseOf(launch, memory));
+  return Predict(std::move(question.engine_case), launch.release, std::move(question.log));
 }
 
 absl::StatusOr<std::vector<std::string>> WordsOf(const plan::v1::LaunchCommand& wire) {
@@ -117,9 +111,9 @@ absl::StatusOr<plan::v1::EnginePrediction> AnswerLaunch(const plan::v1::LaunchCo
 
 absl::StatusOr<plan::v1::EnginePrediction> AnswerSpecs(const std::string& json, vllm::EngineVersion version) {
   KVASIR_RETURN_IF_ERROR(CheckTextBytes("specs_json", json, kPlanTextBytesMax));
-  const absl::StatusOr<vllm::EngineCase> engine_case = ReadEngineCaseJson(json);
+  absl::StatusOr<vllm::EngineCase> engine_case = ReadEngineCaseJson(json);
   if (!engine_case.ok()) return WithinField("specs_json", engine_case.status());
-  return Predict(*engine_case, version);
+  return Predict(*std::move(engine_case), ReleaseOf(version), {});
 }
 
 absl::StatusOr<plan::v1::EnginePrediction> AnswerInput(const plan::v1::EngineInput& input) {

@@ -85,7 +85,6 @@ plan::v1::EnginePrediction EnginePlanToProto(const vllm::EngineCase& engine_case
     one.set_message(warning.message);
     one.set_address(warning.address);
   }
-  for (const std::string& line : plan.log) wire.add_log_lines(line);
   return wire;
 }
 

@@ -8,7 +8,7 @@
 
 namespace kvasir {
 
-// With canonical text and plan_id; log_lines are those that the plan itself holds.
+// With canonical text and plan_id; without log_lines, which depend on the release.
 [[nodiscard]] plan::v1::EnginePrediction EnginePlanToProto(const vllm::EngineCase& engine_case,
                                                            const vllm::EnginePlan& plan);
 

@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/request/plain_model_name.h"
 #include "tests/testing/golden.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/shared_data.h"

@@ -31,10 +31,6 @@ class LogModels {
   std::vector<Known> known_;
 };
 
-// Lower case, without organisation, remarks and words that tell how weights are stored: "GLM-5.1-NVFP4-MTP"
-// is "glm-5.1".
-[[nodiscard]] std::string PlainModelName(std::string_view name);
-
 }  // namespace kvasir
 
 #endif  // KVASIR_TESTS_TOOLS_LOG_MODELS_H_

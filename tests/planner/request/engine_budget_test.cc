@@ -32,7 +32,7 @@ TEST(EngineBudgetTest, PublicWeightsLieInTheRange) {
     const BytesRange range = WeightBytesOf(*model, {.tp = c.tp}, std::nullopt);
     EXPECT_LE(static_cast<double>(range.least) / kGiB, c.gib);
     EXPECT_GE(static_cast<double>(range.most) / kGiB, c.gib);
-    EXPECT_LT(static_cast<double>(range.most - range.least), 0.25 * static_cast<double>(range.most));
+    EXPECT_LT(static_cast<double>(range.most - range.least), 0.4 * static_cast<double>(range.most));
   }
 }
 

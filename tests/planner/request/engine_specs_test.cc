@@ -202,6 +202,27 @@ TEST(EngineSpecsTest, RefusesWhatTheEngineRefuses) {
        "--speculative-config.model", "needs a draft model"},
       {"backend", [](EngineLaunch& l) { l.options.attention_backend = "FLASH_ATTN"; }, "--attention-backend",
        "use one of"},
+      {"dtype", [](EngineLaunch& l) { l.options.attention_backend = "TOKENSPEED_MLA"; },
+       "--attention-backend", "does not read a cache of bfloat16"},
+      {"block",
+       [](EngineLaunch& l) {
+         l.options.attention_backend = "FLASHINFER_MLA";
+         l.options.block_size = 16;
+       },
+       "--attention-backend", "--block-size 16"},
+      {"sharded draft",
+       [](EngineLaunch& l) {
+         l.options.attention_backend = "FLASHINFER_MLA";
+         l.options.kv_cache_dtype = "fp8";
+         l.options.decode_context_parallel = 8;
+       },
+       "--attention-backend", "use one of TOKENSPEED_MLA"},
+      {"sharded target",
+       [](EngineLaunch& l) {
+         l.options.attention_backend = "FLASHMLA";
+         l.options.decode_context_parallel = 8;
+       },
+       "--attention-backend", "does not run causal blocks"},
       {"partition", [](EngineLaunch& l) { l.options.pp_layer_partition = {93, 1}; },
        "VLLM_PP_LAYER_PARTITION", "1 stages of 93"},
   };
