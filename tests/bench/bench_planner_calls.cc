@@ -19,6 +19,7 @@
 #include "common/rpc/channel.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "kvasir/planner/v1/planner_service.grpc.pb.h"
+#include "planner/service/answers.h"
 #include "tests/testing/process.h"
 
 namespace kvasir {
@@ -153,6 +154,18 @@ planner::v1::CreatePlanRequest KimiK3(const std::string& ruleset) {
   options.set_ruleset(ruleset);
   return request;
 }
+
+// The same answer without a server: what is left of a call is gRPC's.
+void BM_AnswerInProcess(benchmark::State& state, const std::string& ruleset) {
+  const std::string bytes = KimiK3(ruleset).SerializeAsString();
+  for (auto _ : state) {
+    planner::v1::CreatePlanRequest request;
+    if (!request.ParseFromString(bytes)) state.SkipWithError("not a request");
+    benchmark::DoNotOptimize(AnswerCreatePlan(request)->SerializeAsString());
+  }
+}
+BENCHMARK_CAPTURE(BM_AnswerInProcess, vllm_2026_11, "vllm-2026-11");
+BENCHMARK_CAPTURE(BM_AnswerInProcess, native, "native");
 
 void BM_CreatePlan(benchmark::State& state, const std::string& ruleset) {
   using Request = planner::v1::CreatePlanRequest;
