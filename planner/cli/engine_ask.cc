@@ -213,9 +213,9 @@ absl::StatusOr<EngineAsk> ReadEngineSpecs(const CommandLine& line) {
   KVASIR_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path, kEngineCaseBytesMax));
   absl::StatusOr<vllm::EngineCase> engine_case = ReadEngineCaseJson(text);
   if (!engine_case.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("--specs %s: %s %s", path, ErrorOf(engine_case.status()).field,
-                        std::string(engine_case.status().message())));
+    return absl::InvalidArgumentError(absl::StrFormat("--specs %s: %s %s", path,
+                                                      ErrorOf(engine_case.status()).field,
+                                                      std::string(engine_case.status().message())));
   }
   ask.engine_case = *std::move(engine_case);
   for (const vllm::EngineWorker& worker : ask.engine_case.workers)

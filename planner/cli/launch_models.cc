@@ -12,8 +12,8 @@
 #include "common/models/catalogue.h"
 #include "common/models/read_config.h"
 #include "planner/cli/plan_question.h"
+#include "planner/request/checkpoint_json.h"
 #include "planner/request/plain_model_name.h"
-#include "planner/request/weight_bytes.h"
 
 namespace kvasir::cli {
 namespace {

@@ -24,6 +24,9 @@ using vllm::EngineCase;
 constexpr int kDepthMax = 16;
 constexpr CaseRange kMemory{-(std::int64_t{1} << 50), std::int64_t{1} << 50};
 
+// Workers times layers: what a plan's size grows with.
+constexpr std::size_t kWorkerLayersMax = std::size_t{1} << 18;
+
 using Index = std::map<std::string, std::int32_t, std::less<>>;
 
 // Printable ASCII without blanks, so that a canonical text can hold it.
@@ -121,6 +124,14 @@ class CaseReader {
       }
       case_.workers.emplace_back();
       case_.workers.back().available_bytes = *value;
+    }
+    if (case_.workers.size() * case_.layers.size() > kWorkerLayersMax) {
+      root_.FailText(
+          reason::kTooManyItems, "available_memory_bytes",
+          absl::StrFormat("makes %d workers of %d layers; give equal ranks once, so that at most 2^18 "
+                          "layers of all workers are planned",
+                          case_.workers.size(), case_.layers.size()));
+      return;
     }
     ReadWorkerLayers();
     ReadWorkerOverrides();

@@ -91,7 +91,7 @@ EngineConfig ReadEngineConfig(const nlohmann::json& node, std::string path, absl
   config.max_model_len = object.Int("max_model_len", kTokens);
   config.auto_fit = object.IntOr("original_max_model_len", {-1, kTokens.max}, 0) == -1;
   config.max_num_batched_tokens =
-      object.IntOr("max_num_batched_tokens", kTokensOrNone, config.max_num_batched_tokens);
+      object.IntOr("max_num_batched_tokens", kTokens, config.max_num_batched_tokens);
   config.max_concurrent_batches =
       object.IntOr("max_concurrent_batches", kRanks, config.max_concurrent_batches);
   config.max_num_encoder_input_tokens = object.IntOr("max_num_encoder_input_tokens", kTokensOrNone, 0);

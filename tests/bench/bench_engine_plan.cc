@@ -31,5 +31,16 @@ void BM_PlanOnly(benchmark::State& state) {
 }
 BENCHMARK(BM_PlanOnly);
 
+// The same with eight ranks, as a launch on eight devices lists them.
+void BM_PlanEightWorkers(benchmark::State& state) {
+  vllm::EngineCase engine_case = testing::KimiK3Dspark();
+  engine_case.workers.resize(8, engine_case.workers[0]);
+  for (auto _ : state) {
+    const vllm::EnginePlan plan = PlanEngine(engine_case, vllm::EngineVersion::k2026_11);
+    benchmark::DoNotOptimize(vllm::EnginePlanId(ToText(engine_case, plan)));
+  }
+}
+BENCHMARK(BM_PlanEightWorkers);
+
 }  // namespace
 }  // namespace kvasir

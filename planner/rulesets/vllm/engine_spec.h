@@ -43,7 +43,7 @@ enum class SpecKind : std::int8_t {
 // The word of the case files ("full") and the engine's class ("FullAttentionSpec").
 [[nodiscard]] std::string_view SpecKindWord(SpecKind kind);
 [[nodiscard]] std::string_view SpecClassName(SpecKind kind);
-[[nodiscard]] std::optional<SpecKind> ParseSpecKind(std::string_view word);
+[[nodiscard]] std::optional<SpecKind> ParseSpecKind(std::string_view word);  // either
 [[nodiscard]] constexpr bool ExistsIn(EngineVersion version, SpecKind kind) {
   return version != EngineVersion::k2026_08 ||
          (kind != SpecKind::kCircularBuffer && kind != SpecKind::kKpoolTail);

@@ -88,7 +88,9 @@ std::string_view EngineVersionName(EngineVersion version) {
 std::string_view SpecKindWord(SpecKind kind) { return kKinds.at(static_cast<std::size_t>(kind)).word; }
 std::string_view SpecClassName(SpecKind kind) { return kKinds.at(static_cast<std::size_t>(kind)).class_name; }
 std::optional<SpecKind> ParseSpecKind(std::string_view word) {
-  return Parsed<SpecKind>(kKinds, word, [](const KindRow& row) { return row.word; });
+  const auto by_word = Parsed<SpecKind>(kKinds, word, [](const KindRow& row) { return row.word; });
+  if (by_word.has_value()) return by_word;
+  return Parsed<SpecKind>(kKinds, word, [](const KindRow& row) { return row.class_name; });
 }
 
 std::string_view ElementTypeName(ElementType type) {

@@ -77,7 +77,7 @@ std::string PaddingLine(const std::string& name, std::int64_t block, std::int64_
 
 EngineResult<std::vector<EngineGroup>> AppendHiddenStates(SpecTable& table, std::vector<EngineGroup> groups,
                                                           const LayerSpecs& hidden,
-                                                          const std::vector<std::string>& names,
+                                                          const std::vector<EngineLayer>& names,
                                                           GroupingNotes& notes) {
   KVASIR_ASSIGN_OR_RETURN(std::int64_t common, CommonPage(table, groups));
   std::int64_t largest = 0;
@@ -96,7 +96,7 @@ EngineResult<std::vector<EngineGroup>> AppendHiddenStates(SpecTable& table, std:
     const std::int64_t limit = std::max<std::int64_t>(common / token_bytes, 1);
     const std::int64_t fitting = *(std::upper_bound(divisors.begin(), divisors.end(), limit) - 1);
     notes.log.push_back(
-        PaddingLine(names[static_cast<std::size_t>(member.layer)], fitting, token_bytes, common));
+        PaddingLine(names[static_cast<std::size_t>(member.layer)].name, fitting, token_bytes, common));
     EngineSpec aligned = table[member.spec];
     aligned.block_size = fitting;
     aligned.page_size_padded = common;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/rulesets/vllm/engine_case.h"
 #include "planner/rulesets/vllm/grouping_notes.h"
 #include "planner/rulesets/vllm/spec_table.h"
 
@@ -17,7 +18,7 @@ namespace kvasir::vllm {
 [[nodiscard]] EngineResult<std::vector<EngineGroup>> AppendHiddenStates(SpecTable& table,
                                                                         std::vector<EngineGroup> groups,
                                                                         const LayerSpecs& hidden,
-                                                                        const std::vector<std::string>& names,
+                                                                        const std::vector<EngineLayer>& names,
                                                                         GroupingNotes& notes);
 
 }  // namespace kvasir::vllm

@@ -28,7 +28,7 @@ std::vector<std::int32_t> LayersOf(const LayerSpecs& members) {
 
 // One group: all specs merge, or all are of one type.
 EngineResult<MaybeGroups> OneGroup(SpecTable& table, const LayerSpecs& layers,
-                                   const std::vector<std::string>& names, GroupingNotes& notes) {
+                                   const std::vector<EngineLayer>& names, GroupingNotes& notes) {
   std::vector<EngineGroup> groups(1);
   groups[0].layers = LayersOf(layers);
   KVASIR_ASSIGN_OR_RETURN(const bool uniform, IsSpecUniform(table, layers, &notes));
@@ -44,7 +44,7 @@ EngineResult<MaybeGroups> OneGroup(SpecTable& table, const LayerSpecs& layers,
 
 // The path of one model family, which each version has its own of.
 EngineResult<MaybeGroups> FamilyGroups(SpecTable& table, const LayerSpecs& layers, const EngineConfig& config,
-                                       const std::vector<std::string>& names) {
+                                       const std::vector<EngineLayer>& names) {
   if (table.version() == EngineVersion::k2026_11) return GroupSharedSlots(table, layers, config, names);
   KVASIR_ASSIGN_OR_RETURN(MaybeGroups groups, GroupPacked202608(table, layers));
   if (groups.has_value()) MarkDraftGroups202608(table, layers, config, *groups);
@@ -55,10 +55,10 @@ EngineResult<MaybeGroups> FamilyGroups(SpecTable& table, const LayerSpecs& layer
 
 EngineResult<std::vector<EngineGroup>> GroupLayers(SpecTable& table, LayerSpecs layers,
                                                    const EngineConfig& config,
-                                                   const std::vector<std::string>& names,
+                                                   const std::vector<EngineLayer>& names,
                                                    GroupingNotes& notes) {
   if (config.disable_hybrid_kv_cache_manager) {
-    KVASIR_ASSIGN_OR_RETURN(layers, PromoteForOneManager(table, layers, notes));
+    KVASIR_ASSIGN_OR_RETURN(layers, PromoteToOneType(table, layers, notes));
   }
   if (layers.empty()) return std::vector<EngineGroup>();
   KVASIR_ASSIGN_OR_RETURN(MaybeGroups one, OneGroup(table, layers, names, notes));

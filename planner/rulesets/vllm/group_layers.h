@@ -19,7 +19,7 @@ namespace kvasir::vllm {
 // none. `names` are the case's layer names.
 [[nodiscard]] EngineResult<std::vector<EngineGroup>> GroupLayers(SpecTable& table, LayerSpecs layers,
                                                                  const EngineConfig& config,
-                                                                 const std::vector<std::string>& names,
+                                                                 const std::vector<EngineLayer>& names,
                                                                  GroupingNotes& notes);
 
 }  // namespace kvasir::vllm

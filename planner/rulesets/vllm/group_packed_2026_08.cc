@@ -67,7 +67,7 @@ EngineResult<PackedGroups> GroupPacked202608(const SpecTable& table, const Layer
   const std::int64_t tuples = LeastPaddingSize(counts, counts.front());
 
   std::vector<EngineGroup> groups;
-  KVASIR_ASSIGN_OR_RETURN(EngineGroup latent_group, WrappedGroup(table, std::move(latent)));
+  KVASIR_ASSIGN_OR_RETURN(EngineGroup latent_group, WrappedGroup(table, latent));
   groups.push_back(std::move(latent_group));
   for (const SlidingBucket& bucket : buckets) {
     if (!IsBalanced(bucket.by_page)) {

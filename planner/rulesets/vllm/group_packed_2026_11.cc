@@ -123,11 +123,11 @@ EngineResult<PackedGroups> GroupPacked202611(const SpecTable& table, const Layer
   static_cast<void>(cut);
 
   std::vector<EngineGroup> groups;
-  for (Bucket& bucket : buckets) {
+  for (const Bucket& bucket : buckets) {
     for (std::int64_t i = 0; i < bucket.num_groups; ++i) {
       KVASIR_ASSIGN_OR_RETURN(
           EngineGroup group,
-          WrappedGroup(table, bucket.num_groups == 1 ? std::move(bucket.layers)
+          WrappedGroup(table, bucket.num_groups == 1 ? bucket.layers
                                                      : StridedTuples(bucket.by_page, i, bucket.num_groups)));
       groups.push_back(std::move(group));
     }

@@ -51,14 +51,14 @@ EngineFailure Shape(std::string message) {
 
 // How many groups the mamba layers need so that on each stage they fit the mla layers' slots.
 EngineResult<std::int64_t> MambaGroups(const LayerSpecs& mamba, const LayerSpecs& mla,
-                                       const EngineConfig& config, const std::vector<std::string>& names) {
+                                       const EngineConfig& config, const std::vector<EngineLayer>& names) {
   auto groups = CeilDiv(static_cast<std::int64_t>(mamba.size()), static_cast<std::int64_t>(mla.size()));
   if (config.pp == 1) return groups;
   const auto indices = [&](const LayerSpecs& layers) -> EngineResult<std::vector<std::int64_t>> {
     std::vector<std::int64_t> found;
     for (const UniformTypeSpecs::Member& member : layers) {
       KVASIR_ASSIGN_OR_RETURN(const std::int64_t index,
-                              LayerIndexOfName(names[static_cast<std::size_t>(member.layer)]));
+                              LayerIndexOfName(names[static_cast<std::size_t>(member.layer)].name));
       found.push_back(index);
     }
     return found;
@@ -102,7 +102,7 @@ EngineResult<EngineGroup> TailGroup(SpecTable& table, LayerSpecs tails, std::int
 
 EngineResult<MaybeGroups> GroupSharedSlots(SpecTable& table, const LayerSpecs& layers,
                                            const EngineConfig& config,
-                                           const std::vector<std::string>& names) {
+                                           const std::vector<EngineLayer>& names) {
   Parts parts = PartsOf(table, layers);
   if (parts.mamba.empty() || !std::all_of(parts.latent.begin(), parts.latent.end(), [&](const auto& member) {
         return table[member.spec].kind == SpecKind::kMla;

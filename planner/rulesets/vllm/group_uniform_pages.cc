@@ -13,12 +13,12 @@ namespace kvasir::vllm {
 namespace {
 
 struct Bucket {
-  std::vector<std::int32_t> specs = {};  // distinct, in order of first appearance
+  std::int32_t merged = 0;  // spec id of what the bucket's specs merge to so far
   LayerSpecs layers = {};
 };
 
-// One bucket a spec, then each joins the first earlier bucket that it merges with.
-std::vector<Bucket> Buckets(const SpecTable& table, const LayerSpecs& layers, GroupingNotes& notes) {
+// One bucket a spec, in order of first appearance.
+std::vector<Bucket> EqualBuckets(const LayerSpecs& layers) {
   std::vector<Bucket> equal;
   std::vector<std::int32_t> bucket_of_spec;  // by spec id; -1: none
   for (const UniformTypeSpecs::Member& member : layers) {
@@ -26,28 +26,41 @@ std::vector<Bucket> Buckets(const SpecTable& table, const LayerSpecs& layers, Gr
     if (id >= bucket_of_spec.size()) bucket_of_spec.resize(id + 1, -1);
     if (bucket_of_spec[id] < 0) {
       bucket_of_spec[id] = static_cast<std::int32_t>(equal.size());
-      equal.push_back({{member.spec}, {}});
+      equal.push_back({member.spec, {}});
     }
     equal[static_cast<std::size_t>(bucket_of_spec[id])].layers.push_back(member);
   }
-  std::vector<Bucket> merged;
-  for (Bucket& bucket : equal) {
-    const auto home = std::find_if(merged.begin(), merged.end(), [&](const Bucket& candidate) {
-      std::vector<std::int32_t> specs = candidate.specs;
-      specs.push_back(bucket.specs.front());
-      const MergeResult result = MergeSpecs(table, specs);
-      if (const auto* const refusal = std::get_if<CannotMerge>(&result))
-        notes.Refused(table, specs, *refusal);
-      return std::holds_alternative<EngineSpec>(result);
-    });
-    if (home == merged.end()) {
-      merged.push_back(std::move(bucket));
-      continue;
-    }
-    home->specs.push_back(bucket.specs.front());
-    home->layers.insert(home->layers.end(), bucket.layers.begin(), bucket.layers.end());
+  return equal;
+}
+
+// Merges `bucket` into `home` if the engine would. Each of its rules compares every spec with the first or
+// with what was merged before, so that asking what is merged so far and the new spec is asking all of them.
+bool Joins(SpecTable& table, Bucket& home, const Bucket& bucket, GroupingNotes& notes) {
+  const std::vector<std::int32_t> specs = {home.merged, bucket.merged};
+  MergeResult result = MergeSpecs(table, specs);
+  if (auto* const refusal = std::get_if<CannotMerge>(&result)) {
+    refusal->first_layer = home.layers.front().layer;
+    refusal->other_layer = bucket.layers.front().layer;
+    notes.Refused(table, specs, *refusal);
   }
-  return merged;
+  auto* const merged = std::get_if<EngineSpec>(&result);
+  if (merged == nullptr) return false;
+  home.merged = table.Intern(std::move(*merged));
+  home.layers.insert(home.layers.end(), bucket.layers.begin(), bucket.layers.end());
+  return true;
+}
+
+// Each bucket of equal specs joins the first earlier one that it merges with. Where only equal specs merge,
+// these never do; optimised Python has then gone another way already (2026-08), or refuses as well (2026-11).
+std::vector<Bucket> Buckets(SpecTable& table, const LayerSpecs& layers, GroupingNotes& notes) {
+  std::vector<Bucket> buckets;
+  for (Bucket& bucket : EqualBuckets(layers)) {
+    const bool joined = std::any_of(buckets.begin(), buckets.end(), [&](Bucket& home) {
+      return RuleOf(table[home.merged].kind) != MergeRule::kEqual && Joins(table, home, bucket, notes);
+    });
+    if (!joined) buckets.push_back(std::move(bucket));
+  }
+  return buckets;
 }
 
 std::size_t GroupSize(const std::vector<Bucket>& buckets) {
@@ -83,7 +96,7 @@ std::vector<std::int32_t> Strided(const std::vector<std::int32_t>& layers, std::
 }
 
 EngineResult<std::vector<EngineGroup>> GroupUniformPages(SpecTable& table, const LayerSpecs& layers,
-                                                         const std::vector<std::string>& names,
+                                                         const std::vector<EngineLayer>& names,
                                                          GroupingNotes& notes) {
   const std::vector<Bucket> buckets = Buckets(table, layers, notes);
   if (buckets.empty()) return PlanFailure(EngineErrorKind::kValueError, "no layers are left to group");

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/rulesets/vllm/engine_case.h"
 #include "planner/rulesets/vllm/grouping_notes.h"
 #include "planner/rulesets/vllm/spec_table.h"
 
@@ -15,7 +16,7 @@ namespace kvasir::vllm {
 // case's layer names; `notes.log` gets a line for each padded bucket.
 [[nodiscard]] EngineResult<std::vector<EngineGroup>> GroupUniformPages(SpecTable& table,
                                                                        const LayerSpecs& layers,
-                                                                       const std::vector<std::string>& names,
+                                                                       const std::vector<EngineLayer>& names,
                                                                        GroupingNotes& notes);
 
 // Layers i, i + stride, i + 2 * stride ... of `layers`.

@@ -60,7 +60,7 @@ LayerSpecs StridedTuples(const std::vector<PageLayers>& by_page, std::int64_t i,
   return taken;
 }
 
-EngineResult<EngineGroup> WrappedGroup(const SpecTable& table, LayerSpecs members) {
+EngineResult<EngineGroup> WrappedGroup(const SpecTable& table, const LayerSpecs& members) {
   KVASIR_ASSIGN_OR_RETURN(std::optional<UniformTypeSpecs> wrapper, WrapSameType(table, members));
   if (!wrapper.has_value()) {
     return PlanFailure(EngineErrorKind::kAssertionError, "the layers of a packed group are not of one type");

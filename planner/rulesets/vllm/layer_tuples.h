@@ -35,7 +35,7 @@ struct PageLayers {
                                        std::int64_t count);
 
 // A group that wraps `members`. StopIteration, as in the engine, if there are none.
-[[nodiscard]] EngineResult<EngineGroup> WrappedGroup(const SpecTable& table, LayerSpecs members);
+[[nodiscard]] EngineResult<EngineGroup> WrappedGroup(const SpecTable& table, const LayerSpecs& members);
 
 }  // namespace kvasir::vllm
 

@@ -209,10 +209,10 @@ MergeResult MergeSlidingMla(const SpecTable& table, const Ids& ids) {
 
 // A field's value, and which layer has it.
 std::string ValueIn(const SpecTable& table, std::int32_t spec, std::int32_t layer, std::string_view field,
-                    const std::vector<std::string>& names) {
+                    const std::vector<EngineLayer>& names) {
   std::string text = FieldText(table[spec], field);
   if (layer >= 0 && static_cast<std::size_t>(layer) < names.size()) {
-    text += " (" + names[static_cast<std::size_t>(layer)] + ")";
+    text += " (" + names[static_cast<std::size_t>(layer)].name + ")";
   }
   return text;
 }
@@ -237,22 +237,40 @@ std::string_view MergeRuleName(MergeRule rule) {
   return "invalid";
 }
 
-MergeResult MergeSpecs(const SpecTable& table, const std::vector<std::int32_t>& ids) {
-  switch (table[ids.front()].kind) {
+MergeRule RuleOf(SpecKind kind) {
+  switch (kind) {
     case SpecKind::kFull:
-      return MergeFull(table, ids);
+      return MergeRule::kFull;
     case SpecKind::kMla:
     case SpecKind::kHiddenState:
-      return MergeMla(table, ids);
+      return MergeRule::kMla;
     case SpecKind::kRswa:
-      return MergeRswa(table, ids);
+      return MergeRule::kRswa;
     case SpecKind::kSinkFull:
-      return MergeSink(table, ids);
+      return MergeRule::kSinkFull;
     case SpecKind::kSlidingMla:
-      return MergeSlidingMla(table, ids);
+      return MergeRule::kSlidingMla;
     default:
-      return MergeEqual(table, ids);
+      return MergeRule::kEqual;
   }
+}
+
+MergeResult MergeSpecs(const SpecTable& table, const std::vector<std::int32_t>& ids) {
+  switch (RuleOf(table[ids.front()].kind)) {
+    case MergeRule::kFull:
+      return MergeFull(table, ids);
+    case MergeRule::kMla:
+      return MergeMla(table, ids);
+    case MergeRule::kRswa:
+      return MergeRswa(table, ids);
+    case MergeRule::kSinkFull:
+      return MergeSink(table, ids);
+    case MergeRule::kSlidingMla:
+      return MergeSlidingMla(table, ids);
+    case MergeRule::kEqual:
+      break;
+  }
+  return MergeEqual(table, ids);
 }
 
 MergeResult MergeLayers(const SpecTable& table, const LayerSpecs& layers) {
@@ -272,21 +290,21 @@ MergeResult MergeLayers(const SpecTable& table, const LayerSpecs& layers) {
 }
 
 std::string MergeRefusalText(const SpecTable& table, const CannotMerge& refusal,
-                             const std::vector<std::string>& names) {
+                             const std::vector<EngineLayer>& names) {
   return absl::StrFormat("%s: %s is %s and %s", MergeRuleName(refusal.rule), refusal.field,
                          ValueIn(table, refusal.first, refusal.first_layer, refusal.field, names),
                          ValueIn(table, refusal.other, refusal.other_layer, refusal.field, names));
 }
 
 std::string MergeRefusalText(const SpecTable& table, const MergeRaises& refusal,
-                             const std::vector<std::string>& names) {
+                             const std::vector<EngineLayer>& names) {
   return absl::StrFormat("two layers record %s %s and %s; a group has one", refusal.field,
                          ValueIn(table, refusal.first, refusal.first_layer, refusal.field, names),
                          ValueIn(table, refusal.other, refusal.other_layer, refusal.field, names));
 }
 
 EngineResult<std::int32_t> InternMerged(SpecTable& table, const LayerSpecs& layers,
-                                        const std::vector<std::string>& names) {
+                                        const std::vector<EngineLayer>& names) {
   MergeResult result = MergeLayers(table, layers);
   if (auto* const merged = std::get_if<EngineSpec>(&result)) return table.Intern(std::move(*merged));
   if (const auto* const refusal = std::get_if<CannotMerge>(&result)) {

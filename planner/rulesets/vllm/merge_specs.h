@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "planner/rulesets/vllm/engine_case.h"
 #include "planner/rulesets/vllm/spec_table.h"
 
 namespace kvasir::vllm {
@@ -16,6 +17,8 @@ namespace kvasir::vllm {
 // Which of the engine's merge functions refused.
 enum class MergeRule : std::int8_t { kEqual, kFull, kMla, kRswa, kSinkFull, kSlidingMla };
 [[nodiscard]] std::string_view MergeRuleName(MergeRule rule);
+// The rule that runs where the first spec is of `kind`.
+[[nodiscard]] MergeRule RuleOf(SpecKind kind);
 
 // The engine sees a refusal as AssertionError, and takes it for "cannot merge". Layers are indices of the
 // case, -1 where only specs were given.
@@ -50,13 +53,13 @@ using MergeResult = std::variant<EngineSpec, CannotMerge, MergeRaises>;
 // "full: head_size is 128 (model.layers.0) and 64 (model.layers.1)". `names` are the case's layer names;
 // layers that the refusal does not know are left out.
 [[nodiscard]] std::string MergeRefusalText(const SpecTable& table, const CannotMerge& refusal,
-                                           const std::vector<std::string>& names);
+                                           const std::vector<EngineLayer>& names);
 [[nodiscard]] std::string MergeRefusalText(const SpecTable& table, const MergeRaises& refusal,
-                                           const std::vector<std::string>& names);
+                                           const std::vector<EngineLayer>& names);
 
 // The merged spec's id, or the failure that escapes where nobody catches it.
 [[nodiscard]] EngineResult<std::int32_t> InternMerged(SpecTable& table, const LayerSpecs& layers,
-                                                      const std::vector<std::string>& names);
+                                                      const std::vector<EngineLayer>& names);
 
 struct GroupingNotes;  // planner/rulesets/vllm/grouping_notes.h
 

@@ -34,7 +34,7 @@ class Planning {
 
   EnginePlan Run() && {
     plan_.failure = Steps();
-    plan_.warnings = WarningsOf(table_, config_, plan_, notes_, names_);
+    plan_.warnings = WarningsOf(table_, config_, plan_, notes_, case_.layers);
     plan_.log = std::move(notes_.log);
     plan_.specs = std::move(table_).TakeSpecs();
     return std::move(plan_);
@@ -67,8 +67,8 @@ class Planning {
   }
 
   std::optional<EngineFailure> Group() {
-    for (const EngineLayer& layer : case_.layers) names_.push_back(layer.name);
-    EngineResult<std::vector<EngineGroup>> groups = GroupLayers(table_, layers_, config_, names_, notes_);
+    EngineResult<std::vector<EngineGroup>> groups =
+        GroupLayers(table_, layers_, config_, case_.layers, notes_);
     if (!groups.ok()) return std::move(groups).failure();
     plan_.groups = *std::move(groups);
     plan_.grouped = true;
@@ -80,6 +80,7 @@ class Planning {
 
   std::optional<EngineFailure> FitMemory() {
     std::vector<std::int64_t> available;
+    available.reserve(case_.workers.size());
     for (const EngineWorker& worker : case_.workers) available.push_back(worker.available_bytes);
     MemoryFit fit = FitWorkers(table_, projected_, config_, available);
     plan_.max_model_len = config_.max_model_len = fit.max_model_len;
@@ -90,6 +91,7 @@ class Planning {
 
   std::optional<EngineFailure> Place() {
     std::vector<EngineWorkerPlan> workers;
+    workers.reserve(projected_.size());
     for (std::size_t w = 0; w < projected_.size(); ++w) {
       std::size_t layers = 0;
       for (const EngineGroup& group : projected_[w]) layers += group.layers.size();
@@ -181,7 +183,6 @@ class Planning {
   EngineConfig config_;  // max_model_len changes by auto fit
   SpecTable table_;
   EnginePlan plan_;
-  std::vector<std::string> names_;
   GroupingNotes notes_;
   std::vector<LayerSpecs> worker_layers_;
   LayerSpecs layers_;                                // the union, in the engine's order

@@ -23,7 +23,7 @@ std::string Engine(const EnginePlan& plan) { return std::string(EngineVersionNam
 
 // The first merge that only an assertion refuses.
 std::vector<EngineWarning> Divergence(const SpecTable& table, const EnginePlan& plan,
-                                      const std::vector<std::string>& names, const GroupingNotes& notes) {
+                                      const std::vector<EngineLayer>& names, const GroupingNotes& notes) {
   if (!notes.divergence.has_value()) return {};
   const std::string differs = MergeRefusalText(table, notes.divergence->refusal, names);
   switch (notes.divergence->outcome) {
@@ -143,7 +143,7 @@ std::vector<EngineWarning> PromotionDefect(const EnginePlan& plan) {
 
 std::vector<EngineWarning> WarningsOf(const SpecTable& table, const EngineConfig& config,
                                       const EnginePlan& plan, const GroupingNotes& notes,
-                                      const std::vector<std::string>& names) {
+                                      const std::vector<EngineLayer>& names) {
   std::vector<EngineWarning> warnings;
   std::array found = {
       Divergence(table, plan, names, notes), MissingAssertion(plan, notes), ForeignTensors(plan),

@@ -16,7 +16,7 @@ namespace kvasir::vllm {
 // case's layer names.
 [[nodiscard]] std::vector<EngineWarning> WarningsOf(const SpecTable& table, const EngineConfig& config,
                                                     const EnginePlan& plan, const GroupingNotes& notes,
-                                                    const std::vector<std::string>& names);
+                                                    const std::vector<EngineLayer>& names);
 
 }  // namespace kvasir::vllm
 

@@ -11,7 +11,7 @@
 namespace kvasir::vllm {
 namespace {
 
-constexpr char kOneManagerLine[] =
+constexpr char kOneTypeLine[] =
     "Hybrid KV cache manager is disabled for this hybrid model: local attention keeps its cache for all "
     "tokens";
 constexpr char kFallbackLine[] =
@@ -97,13 +97,12 @@ EngineResult<LayerSpecs> PromoteLocal(SpecTable& table, const LayerSpecs& layers
   return promoted;
 }
 
-EngineResult<LayerSpecs> PromoteForOneManager(SpecTable& table, const LayerSpecs& layers,
-                                              GroupingNotes& notes) {
+EngineResult<LayerSpecs> PromoteToOneType(SpecTable& table, const LayerSpecs& layers, GroupingNotes& notes) {
   if (layers.empty()) return layers;
   if (table.version() == EngineVersion::k2026_08) {
     KVASIR_ASSIGN_OR_RETURN(const bool already, IsUniformOrSameType(table, layers, notes));
     if (already) return layers;
-    notes.log.emplace_back(kOneManagerLine);
+    notes.log.emplace_back(kOneTypeLine);
     return PromoteLocal(table, layers, notes);
   }
   const auto replicated = [&](std::int32_t spec) {
@@ -119,7 +118,7 @@ EngineResult<LayerSpecs> PromoteForOneManager(SpecTable& table, const LayerSpecs
     if (part.empty()) continue;
     KVASIR_ASSIGN_OR_RETURN(const LayerSpecs promoted, PromoteLocal(table, part, notes));
     if (promoted == part) continue;
-    notes.log.emplace_back(kOneManagerLine);
+    notes.log.emplace_back(kOneTypeLine);
     auto next = promoted.begin();
     for (UniformTypeSpecs::Member& member : result) {
       if (next != promoted.end() && next->layer == member.layer) member.spec = (next++)->spec;

@@ -20,8 +20,8 @@ namespace kvasir::vllm {
 
 // The whole list for a disabled hybrid manager: 2026-11 promotes layers that DCP replicates apart from the
 // others. `notes.log` gets the engine's warning where something was promoted.
-[[nodiscard]] EngineResult<LayerSpecs> PromoteForOneManager(SpecTable& table, const LayerSpecs& layers,
-                                                            GroupingNotes& notes);
+[[nodiscard]] EngineResult<LayerSpecs> PromoteToOneType(SpecTable& table, const LayerSpecs& layers,
+                                                        GroupingNotes& notes);
 
 // One wrapper of all layers after promotion, for latent layers beside a sliding draft whose pages do not
 // unify; nullopt where that does not apply.

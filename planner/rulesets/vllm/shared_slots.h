@@ -19,7 +19,7 @@ namespace kvasir::vllm {
 // exactly one number.
 [[nodiscard]] EngineResult<std::optional<std::vector<EngineGroup>>> GroupSharedSlots(
     SpecTable& table, const LayerSpecs& layers, const EngineConfig& config,
-    const std::vector<std::string>& names);
+    const std::vector<EngineLayer>& names);
 
 // The slots of groups of that shape, as the engine recognises them again after projection.
 struct SharedSlots {

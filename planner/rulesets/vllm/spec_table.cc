@@ -1,30 +1,50 @@
 #include "planner/rulesets/vllm/spec_table.h"
 
+#include <string>
+
 #include "common/base/status_macros.h"
 
 namespace kvasir::vllm {
 namespace {
 
-// FNV-1a over the fields that differ most often: a search key, never an order.
-std::uint64_t Fingerprint(const EngineSpec& spec) {
-  std::uint64_t hash = 14695981039346656037U;
-  const auto mix = [&hash](std::int64_t value) {
-    hash = (hash ^ static_cast<std::uint64_t>(value)) * 1099511628211U;
-  };
-  for (const std::int64_t value :
-       {static_cast<std::int64_t>(spec.kind), spec.block_size, spec.num_kv_heads, spec.head_size,
-        static_cast<std::int64_t>(spec.dtype), spec.page_size_padded.value_or(-1),
-        spec.tokens_per_state.tokens, spec.sliding_window.value_or(-1), spec.extra_retained_tokens,
-        static_cast<std::int64_t>(spec.non_causal_multi_token_decode), spec.num_speculative_blocks}) {
-    mix(value);
+// FNV-1a over every field that inputs are likely to vary: a search key, never an order.
+class Fingerprint {
+ public:
+  explicit Fingerprint(const EngineSpec& spec) {
+    for (const std::int64_t value :
+         {static_cast<std::int64_t>(spec.kind), spec.block_size, spec.num_kv_heads, spec.head_size,
+          spec.head_size_v, static_cast<std::int64_t>(spec.dtype), spec.tokens_per_state.tokens,
+          spec.extra_retained_tokens, spec.rswa_window,
+          static_cast<std::int64_t>(spec.non_causal_multi_token_decode), spec.num_speculative_blocks,
+          spec.num_prefill_checkpoint_blocks}) {
+      Mix(value);
+    }
+    for (const std::optional<std::int64_t>& value :
+         {spec.page_size_padded, spec.state_content_bytes, spec.num_head_slots, spec.sliding_window,
+          spec.attention_chunk_size, spec.sink_len, spec.alignment, spec.block_stride_alignment,
+          spec.storage_block_size, spec.prefill_checkpoint_alignment}) {
+      Mix(value.value_or(-1));
+    }
+    for (const std::vector<std::int64_t>& shape : spec.shapes) {
+      for (const std::int64_t extent : shape) Mix(extent);
+    }
+    for (const std::optional<std::string>* text : {&spec.cache_dtype_str, &spec.model_version}) {
+      for (const char c : text->value_or("")) Mix(c);
+    }
+    for (const char c : spec.mamba_type) Mix(c);
   }
-  return hash;
-}
+  [[nodiscard]] std::uint64_t value() const { return hash_; }
+
+ private:
+  void Mix(std::int64_t value) { hash_ = (hash_ ^ static_cast<std::uint64_t>(value)) * 1099511628211U; }
+
+  std::uint64_t hash_ = 14695981039346656037U;
+};
 
 }  // namespace
 
 std::int32_t SpecTable::Intern(EngineSpec spec) {
-  const std::uint64_t fingerprint = Fingerprint(spec);
+  const std::uint64_t fingerprint = Fingerprint(spec).value();
   const auto [first, last] = by_fingerprint_.equal_range(fingerprint);
   for (auto entry = first; entry != last; ++entry) {
     if (specs_[static_cast<std::size_t>(entry->second)] == spec) return entry->second;

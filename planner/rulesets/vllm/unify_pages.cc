@@ -60,7 +60,7 @@ EngineResult<std::vector<std::int64_t>> PageSizes(const SpecTable& table, const 
 }
 
 EngineResult<LayerSpecs> UnifyPages(SpecTable& table, const LayerSpecs& layers,
-                                    const std::vector<std::string>& names) {
+                                    const std::vector<EngineLayer>& names) {
   KVASIR_ASSIGN_OR_RETURN(const std::vector<std::int64_t> sizes, PageSizes(table, layers));
   if (sizes.size() <= 1) return layers;
   LayerSpecs unified;
@@ -71,8 +71,9 @@ EngineResult<LayerSpecs> UnifyPages(SpecTable& table, const LayerSpecs& layers,
       unified.push_back({member.layer, unified.back().spec});
       continue;
     }
-    KVASIR_ASSIGN_OR_RETURN(const std::int32_t raised, Raised(table, member.spec, sizes.back(),
-                                                              names[static_cast<std::size_t>(member.layer)]));
+    KVASIR_ASSIGN_OR_RETURN(
+        const std::int32_t raised,
+        Raised(table, member.spec, sizes.back(), names[static_cast<std::size_t>(member.layer)].name));
     unified.push_back({member.layer, raised});
   }
   return unified;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/rulesets/vllm/engine_case.h"
 #include "planner/rulesets/vllm/spec_table.h"
 
 namespace kvasir::vllm {
@@ -19,7 +20,7 @@ namespace kvasir::vllm {
 // page is not the largest one after all; ZeroDivisionError at a page of no bytes. `names` are the case's
 // layer names.
 [[nodiscard]] EngineResult<LayerSpecs> UnifyPages(SpecTable& table, const LayerSpecs& layers,
-                                                  const std::vector<std::string>& names);
+                                                  const std::vector<EngineLayer>& names);
 
 }  // namespace kvasir::vllm
 

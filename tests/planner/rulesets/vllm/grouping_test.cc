@@ -318,6 +318,7 @@ TEST(SharedSlots, RefuseAStageWithMambaAndNoLatentLayer) {
 TEST(StageLayers, GiveTheRestToTheStagesBeforeTheLast) {
   const auto bounds = [](std::int64_t layers, std::int64_t stages) {
     std::vector<std::int64_t> ends;
+    ends.reserve(static_cast<std::size_t>(stages));
     for (std::int64_t s = 0; s < stages; ++s) ends.push_back(LayersOfStage(layers, s, stages).end);
     return ends;
   };
@@ -332,14 +333,14 @@ TEST(StageLayers, ReadTheOneNumberOfAName) {
   EXPECT_FALSE(LayerIndexOfName("model.layers.1.experts.2").ok());
 }
 
-CaseBuilder OneManager() {
+CaseBuilder HybridOff() {
   CaseBuilder builder;
   builder.config().disable_hybrid_kv_cache_manager = true;
   return builder;
 }
 
 TEST(Promotion, RecordsTheWindowOnAFullSpec) {
-  CaseBuilder builder = OneManager();
+  CaseBuilder builder = HybridOff();
   builder.Layers("f", FullSpec(), 2).Layers("s", SlidingSpec(), 2);
   for (const EngineVersion version : testing::kBothVersions) {
     const EnginePlan plan = PlanEngine(builder.engine_case(), version);
@@ -350,18 +351,18 @@ TEST(Promotion, RecordsTheWindowOnAFullSpec) {
 }
 
 TEST(Promotion, TakesTheFullLayersBlock) {
-  CaseBuilder builder = OneManager();
+  CaseBuilder builder = HybridOff();
   builder.Layers("f", With(FullSpec(), [](EngineSpec& s) { s.block_size = 64; }), 2)
       .Layers("s", SlidingSpec(), 2);
   EXPECT_EQ(SpecOfGroup(PlanEngine(builder.engine_case(), kA), 0).block_size, 64);
 }
 
 TEST(Promotion, FailsWhereCachesStayOfTwoTypes) {
-  CaseBuilder mamba = OneManager();
+  CaseBuilder mamba = HybridOff();
   mamba.Layers("f", FullSpec(), 2).Layers("k", MambaSpec(), 2);
-  CaseBuilder windows = OneManager();
+  CaseBuilder windows = HybridOff();
   windows.Layers("f", FullSpec(), 1).Layers("s", SlidingSpec(512), 1).Layers("s", SlidingSpec(1024), 1);
-  CaseBuilder chunks = OneManager();
+  CaseBuilder chunks = HybridOff();
   chunks.Layers("f", FullSpec(), 1).Layers("c", ChunkedSpec(), 1);
   for (const EngineVersion version : testing::kBothVersions) {
     EXPECT_EQ(FailureOf(PlanEngine(mamba.engine_case(), version)), "ValueError");
@@ -371,7 +372,7 @@ TEST(Promotion, FailsWhereCachesStayOfTwoTypes) {
 }
 
 TEST(Promotion, ASlidingLatentLayerIsATypeErrorIn202611) {
-  CaseBuilder builder = OneManager();
+  CaseBuilder builder = HybridOff();
   builder.Layers("m", MlaSpec(), 2).Layers("s", SlidingMlaSpec(), 2);
   EXPECT_EQ(FailureOf(PlanEngine(builder.engine_case(), kA)), "planned");
   const EnginePlan plan = PlanEngine(builder.engine_case(), kB);
@@ -381,7 +382,7 @@ TEST(Promotion, ASlidingLatentLayerIsATypeErrorIn202611) {
 }
 
 TEST(Promotion, ReplicatedLayersAreJudgedApartSince202611) {
-  CaseBuilder builder = OneManager();
+  CaseBuilder builder = HybridOff();
   const EngineSpec replicated = With(FullSpec(4), [](EngineSpec& s) { s.dcp_sharded = false; });
   builder.Layers("f", FullSpec(), 2).Layers("s", SlidingSpec(), 2).Layers("r", replicated, 4);
   builder.config().dcp = 2;

@@ -44,7 +44,7 @@ EngineSpec Sink(std::int64_t length) {
   });
 }
 
-const std::vector<std::string> kNames = {"a", "b", "c"};
+const std::vector<EngineLayer> kNames = {{"a", 0}, {"b", 0}, {"c", 0}};
 
 // The specs as layers a, b, c.
 LayerSpecs LayersIn(SpecTable& table, const std::vector<EngineSpec>& specs) {
