@@ -105,6 +105,7 @@ std::optional<std::string> ConfigOfFacts(const Json& facts) {
   Json& text = config.contains("text_config") ? config["text_config"] : config;
   if (!text.contains("max_position_embeddings")) text["max_position_embeddings"] = 4096;
   if (!text.contains("vocab_size")) text["vocab_size"] = 32000;
+  if (!text.contains("intermediate_size")) text["intermediate_size"] = 1024;
   return config.dump();
 }
 

@@ -8,7 +8,7 @@
 #include "common/base/limits.h"
 #include "common/models/catalogue.h"
 #include "common/models/read_config.h"
-#include "tests/common/model_configs.h"
+#include "tests/common/models/model_configs.h"
 #include "tests/testing/golden.h"
 #include "tests/testing/matchers.h"
 
@@ -47,7 +47,9 @@ TEST(ModelText, RoundTripsTheCatalogueAndEveryFamily) {
 
 // The digests of these texts enter plans, so the bytes are pinned.
 TEST(ModelText, Golden) {
-  for (const char* name : {"demo-target", "demo-dspark", "kimi-k3", "kimi-k3-dspark"}) {
+  for (const char* name :
+       {"demo-target", "demo-dspark", "kimi-k3", "kimi-k3-dspark", "deepseek-v4-flash", "gemma-4-e2b",
+        "nemotron-3-super-120b", "qwen3.5-27b", "qwen3.6-27b-dflash", "bart-large-cnn", "llama-4-scout"}) {
     testing::ExpectGolden(std::string("model/") + name + ".txt", ModelToText(Catalogued(name)));
   }
 }
@@ -119,7 +121,7 @@ std::vector<BadCase> BadCases() {
       {"too many layers", bad("layers 2", "layers 1025"), "layers"},
       {"layer number", bad("layer 1 ", "layer 2 "), "layer 2 index"},
       {"layer negative", bad("layer 1 ", "layer -1 "), "layer"},
-      {"mixer", bad("layer 0 mla", "layer 0 mlp"), "attention, mla, kda or mamba2"},
+      {"mixer", bad("layer 0 mla", "layer 0 mlp"), "attention, mla, kda"},
       {"field order", bad("heads=8 q_lora_rank=48", "q_lora_rank=48 heads=8"), "heads="},
       {"field missing", bad("q_lora_rank=48 ", ""), "q_lora_rank"},
       {"field extra", bad("own_head=false", "own_head=false x=1"), "line's end"},
@@ -128,7 +130,13 @@ std::vector<BadCase> BadCases() {
       {"taps repeated", bad("taps=0,2,3", "taps=0,2,2"), "taps"},
       {"taps beyond", bad("taps=0,2,3", "taps=0,2,4"), "taps"},
       {"mask", bad("mask_token=258", "mask_token=512"), "mask_token"},
-      {"method", bad("method=dspark", "method=dflash"), "method"},
+      {"method", bad("method=dspark", "method=dmark"), "method of dspark"},
+      {"default written", bad("rotate=true output_gate=false", "rotate=true output_gate=false window=0"),
+       "canonical"},
+      {"extra mixer", bad("mlp intermediate", "extra none mlp intermediate"), "keeps nothing"},
+      {"extra unknown", bad("mlp intermediate", "extra x mlp intermediate"), "attention, mla, kda"},
+      {"only beside", bad("layer 0 mla heads=8", "layer 0 indexer heads=8 head_dim=8 top_k=8 mlp heads=8"),
+       "line"},
       {"name", bad("name kvasir/demo-dspark", "name \"quoted\""), "name"},
       {"not ascii", bad("demo-dspark", "demo-dsp\xc3\xa4rk"), "name"},
       {"too long", std::string(std::size_t{5} << 20, 'x'), "bytes"},

@@ -1,6 +1,6 @@
 // Small configurations of our own, one per family, in the spelling of the public ones.
-#ifndef KVASIR_TESTS_COMMON_MODEL_CONFIGS_H_
-#define KVASIR_TESTS_COMMON_MODEL_CONFIGS_H_
+#ifndef KVASIR_TESTS_COMMON_MODELS_MODEL_CONFIGS_H_
+#define KVASIR_TESTS_COMMON_MODELS_MODEL_CONFIGS_H_
 
 #include <cstddef>
 #include <string>
@@ -69,4 +69,4 @@ inline std::string With(std::string_view config, std::string_view from, std::str
 
 }  // namespace kvasir::testing
 
-#endif  // KVASIR_TESTS_COMMON_MODEL_CONFIGS_H_
+#endif  // KVASIR_TESTS_COMMON_MODELS_MODEL_CONFIGS_H_
