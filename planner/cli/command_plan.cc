@@ -1,18 +1,24 @@
 // kvasir plan: plans in this process and stores the plan.
+#include <algorithm>
 #include <array>
+#include <optional>
 #include <ostream>
 #include <variant>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "common/models/model_text.h"
 #include "planner/cli/command_line.h"
 #include "planner/cli/commands.h"
+#include "planner/cli/engine_ask.h"
+#include "planner/cli/engine_line.h"
 #include "planner/cli/plan_json.h"
 #include "planner/cli/plan_question.h"
 #include "planner/cli/plan_store.h"
 #include "planner/cli/remedy_search.h"
 #include "planner/cli/show_plan.h"
 #include "planner/cli/show_refusals.h"
+#include "planner/request/launch_split.h"
 #include "planner/rulesets/make_plan.h"
 
 namespace kvasir::cli {
@@ -22,6 +28,11 @@ constexpr std::array kOwnFlags = {
     Flag{"server", "HOST:PORT", "ask a planner service instead of planning here"},
     Flag{"trace", "", "print what each stage made, on the error stream"},
     Flag{"no-save", "", "do not store the plan"},
+    Flag{"gpu", "NAME", "the device, like h200 or mi355x: a vllm ruleset then finds the memory, as a range"},
+    Flag{"specs", "FILE", "layer specs as the engine would dump them, for a vllm ruleset"},
+    Flag{"engine-release", "TEXT",
+         "the engine's release or day, like 0.24.0: its defaults and its log lines"},
+    Flag{"emit", "vllm", "print the engine's flags for this question, and plan nothing"},
 };
 
 std::vector<Flag> AllFlags() {
@@ -43,6 +54,9 @@ std::vector<Alternative> FindAlternatives(const PlanQuestion& question, const Pl
     if (const auto* fits = std::get_if<Planned>(&answer)) {
       out.push_back({"with " + other.options.state_rollback, fits->report.capacity});
     }
+  }
+  if (std::optional<Alternative> engine = EngineLine(question, planned->report.capacity)) {
+    out.push_back(*std::move(engine));
   }
   return out;
 }
@@ -87,11 +101,20 @@ std::string PlanHelp() { return FlagsHelp(AllFlags()); }
 
 int RunPlan(const Console& console, Args args) {
   const std::vector<Flag> flags = AllFlags();
-  const absl::StatusOr<CommandLine> line = CommandLine::Parse(flags, {}, args);
+  const absl::StatusOr<CommandLine> line =
+      CommandLine::Parse(flags, {.min = 0, .max = kLaunchWordsMax}, args);
   if (!line.ok()) return BadUsage(console, "plan", line.status());
+  if (!line->words().empty() && std::find(args.begin(), args.end(), "--") == args.end()) {
+    return BadUsage(
+        console, "plan",
+        absl::InvalidArgumentError(absl::StrFormat(
+            "unexpected word \"%s\"; a launch command stands after \"--\"", line->words().front())));
+  }
   const std::string form = line->ValueOr("output", "table");
   const absl::Status output = CheckOutput(form, /*has_text=*/true);
   if (!output.ok()) return BadUsage(console, "plan", output);
+  if (line->Has("emit")) return RunEmitVllm(console, *line);
+  if (AsksEngine(*line)) return RunEnginePlan(console, *line, form);
   const absl::StatusOr<PlanQuestion> question = ReadQuestion(*line, /*needs_memory=*/true);
   if (!question.ok()) return BadUsage(console, "plan", question.status());
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "planner/cli/command_line.h"
 #include "planner/cli/console.h"
 
 namespace kvasir::cli {
@@ -29,6 +30,10 @@ int RunValidate(const Console& console, Args args);  // command_validate.cc
 int RunExplain(const Console& console, Args args);   // command_explain.cc
 int RunModels(const Console& console, Args args);    // command_models.cc
 int RunVersion(const Console& console, Args args);   // command_version.cc
+
+// Parts of `plan`, in command_engine_plan.cc: under a vllm ruleset, and --emit.
+int RunEnginePlan(const Console& console, const CommandLine& line, const std::string& form);
+int RunEmitVllm(const Console& console, const CommandLine& line);
 
 [[nodiscard]] std::string PlanHelp();
 [[nodiscard]] std::string ValidateHelp();

@@ -120,7 +120,9 @@ struct OutcomeWriter {
     json["longest_is_model_limit"] = planned.report.longest_is_model_limit;
     json["alternatives"] = Json::array();
     for (const Alternative& other : extras.alternatives) {
-      json["alternatives"].push_back({{"label", other.label}, {"capacity", CapacityJson(other.capacity)}});
+      Json one = {{"label", other.label}, {"capacity", CapacityJson(other.capacity)}};
+      if (!other.remark.empty()) one["remark"] = other.remark;
+      json["alternatives"].push_back(one);
     }
     json["attribution"] = Json::array();
     for (const OwnedBytes& owned : plan.attribution) {

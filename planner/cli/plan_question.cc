@@ -40,7 +40,8 @@ constexpr std::array kFlags = {
     Flag{"block-tokens", "N", "tokens of a block (the planner's choice)"},
     Flag{"state-rollback", "HOW", "auto, snapshots, replay: how rejected tokens leave a state (auto)"},
     Flag{"prefill-chunk", "TOKENS", "tokens of one prefill chunk (2048)"},
-    Flag{"ruleset", "NAME", "how layers are grouped and sized (native)"},
+    Flag{"ruleset", "NAME",
+         "native, vllm-2026-08 or vllm-2026-11 (native; vllm-2026-11 for a launch command)"},
     Flag{"output", "FORM", "table, json or text (table)"},
 };
 

@@ -14,7 +14,8 @@ namespace kvasir::cli {
 namespace {
 
 constexpr std::array kCommands = {
-    Command{"plan", "", "plan the caches of a target and its draft", RunPlan, PlanHelp},
+    Command{"plan", "[-- vllm serve MODEL ...]",
+            "plan the caches of a target and its draft, or of a launch command", RunPlan, PlanHelp},
     Command{"validate", "", "judge a combination by the rules, without sizing anything", RunValidate,
             ValidateHelp},
     Command{"explain", "PLAN", "why a plan is as it is", RunExplain, ExplainHelp},

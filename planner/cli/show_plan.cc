@@ -48,7 +48,7 @@ void ShowCapacity(const Console& console, const Planned& planned,
                                  : absl::StrFormat("state rollback: %s", StateRollbackName(plan.rollback));
   table.Row(CapacityCells("  this plan", capacity, remark));
   for (const Alternative& other : alternatives)
-    table.Row(CapacityCells("  " + other.label, other.capacity, ""));
+    table.Row(CapacityCells("  " + other.label, other.capacity, other.remark));
   console.out << table.Text(0);
   console.out << absl::StrFormat("  longest single request   %s tokens%s\n\n",
                                  Thousands(planned.report.longest_context_tokens),

@@ -14,6 +14,7 @@ namespace kvasir::cli {
 struct Alternative {
   std::string label;  // "with snapshots"
   std::vector<CapacityRow> capacity;
+  std::string remark = {};  // of another planner's: "18 padding layers (26.1 %), 768-token blocks"
 };
 
 void ShowPlan(const Console& console, const Planned& planned, const std::vector<Alternative>& alternatives);

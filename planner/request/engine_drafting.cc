@@ -15,25 +15,6 @@ namespace {
 constexpr std::array<std::string_view, 5> kWithoutModel = {"ngram", "ngram_gpu", "suffix", "medusa",
                                                            "mlp_speculator"};
 
-std::string_view MethodWord(DraftMethod method) {
-  switch (method) {
-    case DraftMethod::kDspark:
-      return "dspark";
-    case DraftMethod::kEagle:
-      return "eagle";
-    case DraftMethod::kEagle3:
-    case DraftMethod::kPeagle:
-      return "eagle3";
-    case DraftMethod::kMtp:
-      return "mtp";
-    case DraftMethod::kDflash:
-    case DraftMethod::kDflare:
-    case DraftMethod::kDomino:
-      return "dflash";
-  }
-  return "";
-}
-
 // "deepseek_mtp", "qwen3_next_mtp" and the like are one method.
 std::string PlainMethod(const std::string& word) {
   constexpr std::string_view kMtp = "mtp";
@@ -44,7 +25,7 @@ std::string PlainMethod(const std::string& word) {
 std::string MethodOf(const EngineLaunch& launch) {
   if (launch.options.spec_method.has_value()) return PlainMethod(*launch.options.spec_method);
   if (launch.draft.has_value()) {
-    return launch.draft->draft.has_value() ? std::string(MethodWord(launch.draft->draft->method))
+    return launch.draft->draft.has_value() ? std::string(EngineMethodOf(launch.draft->draft->method))
                                            : "draft_model";
   }
   // Without a method and a draft the target's own layers predict, where it has some.
@@ -72,6 +53,25 @@ std::int64_t DefaultTokens(const EngineLaunch& launch, const std::string& method
 }
 
 }  // namespace
+
+std::string_view EngineMethodOf(DraftMethod method) {
+  switch (method) {
+    case DraftMethod::kDspark:
+      return "dspark";
+    case DraftMethod::kEagle:
+      return "eagle";
+    case DraftMethod::kEagle3:
+    case DraftMethod::kPeagle:
+      return "eagle3";
+    case DraftMethod::kMtp:
+      return "mtp";
+    case DraftMethod::kDflash:
+    case DraftMethod::kDflare:
+    case DraftMethod::kDomino:
+      return "dflash";
+  }
+  return "";
+}
 
 absl::StatusOr<Drafting> DraftingOf(const EngineLaunch& launch) {
   Drafting drafting;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -20,6 +21,9 @@ struct Drafting {
   bool windowed_causal = true;     // rows of a block with one
   bool own_numbers = false;        // an independent model: its layers are not numbered on from the target's
 };
+
+// The engine's word for what a draft does.
+[[nodiscard]] std::string_view EngineMethodOf(DraftMethod method);
 
 // InvalidArgument: a method without its draft, a draft without a number of tokens, MTP without MTP layers.
 [[nodiscard]] absl::StatusOr<Drafting> DraftingOf(const EngineLaunch& launch);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -14,88 +13,16 @@
 #include "common/base/status_macros.h"
 #include "common/base/typed_error.h"
 #include "planner/request/engine_drafting.h"
+#include "planner/request/engine_layer_names.h"
 #include "planner/request/engine_layer_specs.h"
+#include "planner/request/hybrid_rows.h"
+#include "planner/request/launch_sections.h"
+#include "planner/request/pipeline_stages.h"
 
 namespace kvasir {
 namespace {
 
 using vllm::EngineSpec;
-
-// What follows the layer's number in the engine's name of a cache.
-struct NameOfMixer {
-  bool deepseek_v4 = false;
-  std::string operator()(const AttentionShape&) const { return "self_attn.attn"; }
-  std::string operator()(const MlaShape& s) const {
-    if (!deepseek_v4) return "self_attn.attn";
-    return s.window > 0 ? "attn.swa_cache" : "attn.mla_attn";
-  }
-  std::string operator()(const IndexerShape&) const {
-    return deepseek_v4 ? "attn.indexer.k_cache" : "self_attn.indexer.k_cache";
-  }
-  std::string operator()(const CompressorShape&) const { return "attn.compressor.state_cache"; }
-  std::string operator()(const CrossAttentionShape&) const { return "encoder_attn.attn"; }
-  std::string operator()(const EncoderAttentionShape&) const { return "self_attn.attn"; }
-  std::string operator()(const HiddenStateShape&) const { return "hidden_states"; }
-  std::string operator()(const KdaShape&) const { return "self_attn.kda"; }
-  std::string operator()(const GatedDeltaShape&) const { return "linear_attn"; }
-  std::string operator()(const LightningShape&) const { return "self_attn.linear"; }
-  std::string operator()(const ShortConvShape&) const { return "short_conv"; }
-  std::string operator()(const NoMixer&) const { return ""; }
-  template <class Mamba>
-  std::string operator()(const Mamba&) const {
-    return "mixer";
-  }
-};
-
-// Layers of each pipeline stage: as said, or evenly, the rest one each to the last but one, the one before
-// ...
-absl::StatusOr<std::vector<std::int64_t>> StagesOf(const LaunchOptions& options, std::int64_t layers,
-                                                   std::int64_t pp) {
-  std::vector<std::int64_t> stages(static_cast<std::size_t>(pp), layers / pp);
-  for (std::int64_t i = 0; i < layers % pp; ++i) ++stages[static_cast<std::size_t>(pp - 2 - i)];
-  if (!options.pp_layer_partition.has_value()) return stages;
-  std::int64_t sum = 0;
-  for (const std::int64_t count : *options.pp_layer_partition) sum += count;
-  if (static_cast<std::int64_t>(options.pp_layer_partition->size()) != pp || sum != layers) {
-    return FieldError(
-        reason::kValueOutOfRange, "VLLM_PP_LAYER_PARTITION",
-        absl::StrFormat("VLLM_PP_LAYER_PARTITION has %d stages of %d layers together, must be %d stages "
-                        "of %d; the engine raises ValueError",
-                        options.pp_layer_partition->size(), sum, pp, layers));
-  }
-  return *options.pp_layer_partition;
-}
-
-const MixerShape* AlignedAttention(const ModelDescription& model) {
-  const MixerShape* windowed = nullptr;
-  for (const ModelLayer& layer : model.layers) {
-    std::vector<const MixerShape*> mixers = {&layer.mixer};
-    for (const MixerShape& extra : layer.extra) mixers.push_back(&extra);
-    for (const MixerShape* mixer : mixers) {
-      const auto* attention = std::get_if<AttentionShape>(mixer);
-      const auto* latent = std::get_if<MlaShape>(mixer);
-      if (attention == nullptr && latent == nullptr) continue;
-      const std::int64_t window =
-          attention != nullptr ? attention->window + attention->chunk : latent->window;
-      if (window == 0) return mixer;
-      if (windowed == nullptr) windowed = mixer;
-    }
-  }
-  return windowed;
-}
-
-// The largest state of a layer: the engine asks the model's class for one shape.
-std::optional<EngineSpec> StateSpec(const ModelDescription& model, const LayerSetting& setting) {
-  for (const ModelLayer& layer : model.layers) {
-    std::vector<const MixerShape*> mixers = {&layer.mixer};
-    for (const MixerShape& extra : layer.extra) mixers.push_back(&extra);
-    for (const MixerShape* mixer : mixers) {
-      std::optional<EngineSpec> spec = LayerSpecOf(*mixer, setting);
-      if (spec.has_value() && spec->kind == vllm::SpecKind::kMamba) return spec;
-    }
-  }
-  return std::nullopt;
-}
 
 class CaseBuilder {
  public:
@@ -151,26 +78,21 @@ class CaseBuilder {
   }
 
   absl::Status AlignHybrid() {
-    const std::optional<EngineSpec> state = StateSpec(launch_.target, setting_);
+    const std::optional<EngineSpec> state = StateSpecOf(launch_.target, setting_);
     if (!state.has_value()) return absl::OkStatus();
     const auto bytes = vllm::UnpaddedPageBytes(*state);
     if (!bytes.ok()) return TooLarge(bytes.failure().message);
     question_.state_bytes = *bytes;
-    const MixerShape* attention = AlignedAttention(launch_.target);
-    if (attention == nullptr) return absl::OkStatus();
-    LayerSetting one = setting_;
-    one.block = 1;
-    one.window_block = 1;
-    EngineSpec row = *LayerSpecOf(*attention, one);
-    if (vllm::IsMlaKind(row.kind)) row.state_content_bytes.reset();  // the engine aligns by the plain row
-    const auto row_bytes = vllm::UnpaddedPageBytes(row);
+    const std::optional<EngineSpec> row = AlignedRowOf(launch_.target, setting_);
+    if (!row.has_value()) return absl::OkStatus();
+    const auto row_bytes = vllm::UnpaddedPageBytes(*row);
     if (!row_bytes.ok()) return TooLarge(row_bytes.failure().message);
     HybridQuestion ask;
     ask.attention_bytes = *row_bytes;
     ask.state_bytes = *bytes;
     ask.kernel_block = settings().kernel_block;
     ask.block = setting_.block;
-    ask.unit_least = std::holds_alternative<MlaShape>(*attention) ? launch_.release.latent_hybrid_unit() : 1;
+    ask.unit_least = vllm::IsMlaKind(row->kind) ? launch_.release.latent_hybrid_unit() : 1;
     ask.mode = setting_.mode;
     ask.chunk = launch_.options.mamba_block_size.value_or(256);
     ask.max_model_len = settings().max_model_len;
@@ -214,7 +136,7 @@ class CaseBuilder {
                 std::size_t stage) {
     const std::optional<EngineSpec> spec = LayerSpecOf(mixer, setting);
     if (!spec.has_value()) return;
-    const std::string base = prefix + std::visit(NameOfMixer{setting.deepseek_v4}, mixer);
+    const std::string base = prefix + CacheNameOf(mixer, setting.deepseek_v4);
     std::string name = base;
     for (int i = 1; !names_.insert(name).second; ++i) name = base + "." + std::to_string(i);
     layers_of_stage_[stage].push_back(static_cast<std::int32_t>(question_.engine_case.layers.size()));
@@ -242,10 +164,7 @@ class CaseBuilder {
 
   void AddTarget() {
     layers_of_stage_.resize(stages_.size());
-    const bool decoder = launch_.target.encoder.has_value();
-    const std::string stem =
-        decoder ? "model.decoder.layers."
-                : (launch_.target.multimodal ? "language_model.model.layers." : "model.layers.");
+    const std::string stem = LayerStemOf(launch_.target);
     std::size_t stage = 0;
     std::int64_t end = stages_[0];
     for (const ModelLayer& layer : launch_.target.layers) {
@@ -313,7 +232,8 @@ class CaseBuilder {
     config.prefix_match_unit = said.prefix_match_unit;
     config.disable_hybrid_kv_cache_manager = said.disable_hybrid_kv_cache_manager.value_or(false);
     config.kv_connector = said.kv_connector.has_value();
-    config.cross_layer_blocks = AsksForCrossLayerBlocks();
+    config.cross_layer_blocks = said.kv_connector_extra_config.has_value() &&
+                                LaunchJsonAsks(*said.kv_connector_extra_config, "enable_cross_layers_blocks");
     if (!settings().spec_method.empty()) {
       vllm::EngineSpeculative speculative;
       speculative.method = settings().spec_method;
@@ -331,14 +251,6 @@ class CaseBuilder {
       config.kv_cache_layout = vllm::KvLayout::kBLHNC;
     }
     config.total_num_hidden_layers = LayersTotal();
-  }
-
-  [[nodiscard]] bool AsksForCrossLayerBlocks() const {
-    if (!launch_.options.kv_connector_extra_config.has_value()) return false;
-    const auto extra = nlohmann::json::parse(*launch_.options.kv_connector_extra_config, nullptr, false);
-    if (!extra.is_object()) return false;
-    const auto at = extra.find("enable_cross_layers_blocks");
-    return at != extra.end() && (*at == true || *at == "true" || *at == "True");
   }
 
   const EngineLaunch& launch_;

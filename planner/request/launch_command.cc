@@ -1,7 +1,6 @@
 #include "planner/request/launch_command.h"
 
 #include <cstddef>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
@@ -10,12 +9,12 @@
 #include "common/base/error_reasons.h"
 #include "common/base/status_macros.h"
 #include "common/base/typed_error.h"
+#include "planner/request/launch_config_file.h"
 #include "planner/request/launch_flags.h"
 #include "planner/request/launch_head.h"
 #include "planner/request/launch_sections.h"
 #include "planner/request/launch_split.h"
 #include "planner/request/launch_values.h"
-#include "planner/request/launch_yaml.h"
 
 namespace kvasir {
 namespace {
@@ -24,12 +23,6 @@ using Words = std::vector<std::string>;
 
 constexpr std::size_t kShownMax = 80;
 constexpr std::size_t kCompletedMin = 4;  // characters of a name that may be completed
-
-// Whether the word can follow a flag as its value: no flag, or a negative number.
-bool IsValue(std::string_view word) {
-  return word.empty() || word.front() != '-' || word.size() == 1 ||
-         word.find_first_not_of("0123456789.", 1) == std::string_view::npos;
-}
 
 // "--max_model_len" -> "max-model-len"; what follows a dot keeps its underscores.
 std::string NameOf(std::string_view word) {
@@ -64,7 +57,7 @@ class CommandReader {
   absl::StatusOr<LaunchCommand> Read() {
     for (const auto& [name, value] : head_.variables) KVASIR_RETURN_IF_ERROR(Variable(name, value));
     if (head_.optimized_python) command_.options.optimized_python = true;
-    KVASIR_RETURN_IF_ERROR(TakeConfigFile());
+    KVASIR_RETURN_IF_ERROR(TakeConfigFile(read_file_, head_.positional_model, words_));
     while (at_ < words_.size()) KVASIR_RETURN_IF_ERROR(Next());
     KVASIR_RETURN_IF_ERROR(ReadSections());
     if (!command_.options.model.has_value()) {
@@ -92,49 +85,10 @@ class CommandReader {
     return Set(*row, name, {value});
   }
 
-  // Takes "--config FILE" away and puts the file's words first, so that the command's own win.
-  absl::Status TakeConfigFile() {
-    std::optional<std::string> path;
-    Words rest;
-    for (std::size_t i = 0; i < words_.size(); ++i) {
-      const std::string& word = words_[i];
-      const bool inline_value = word.substr(0, 9) == "--config=";
-      if (word != "--config" && !inline_value) {
-        rest.push_back(word);
-        continue;
-      }
-      if (path.has_value()) {
-        return FieldError(reason::kDuplicateItem, "--config",
-                          "--config is given twice; the engine reads one");
-      }
-      if (!inline_value && i + 1 == words_.size()) {
-        return FieldError(reason::kMissingField, "--config", "--config has no value; give a file after it");
-      }
-      path = inline_value ? word.substr(9) : words_[++i];
-    }
-    words_ = std::move(rest);
-    if (!path.has_value()) return absl::OkStatus();
-    if (!read_file_) {
-      return FieldError(reason::kUnknownValue, "--config",
-                        "--config cannot be read here; give its flags in the command instead");
-    }
-    const absl::StatusOr<std::string> text = read_file_(*path);
-    if (!text.ok()) {
-      return FieldError(reason::kUnknownValue, "--config",
-                        absl::StrFormat("--config %s: %s", *path, std::string(text.status().message())));
-    }
-    KVASIR_ASSIGN_OR_RETURN(Words from_file, WordsOfYaml(*path, *text));
-    // The model stays the first word.
-    const std::size_t first = head_.positional_model && !words_.empty() && IsValue(words_.front()) ? 1 : 0;
-    words_.insert(words_.begin() + static_cast<std::ptrdiff_t>(first),
-                  std::make_move_iterator(from_file.begin()), std::make_move_iterator(from_file.end()));
-    return absl::OkStatus();
-  }
-
   absl::Status Next() {
     const std::string word = words_[at_++];
     if (word.size() > 2 && word.substr(0, 2) == "--") return LongFlag(word);
-    if (word.size() > 1 && word.front() == '-' && !IsValue(word)) return ShortFlag(word);
+    if (word.size() > 1 && word.front() == '-' && !IsFlagValue(word)) return ShortFlag(word);
     if (head_.positional_model && !positional_) {
       positional_ = true;
       return Set(*FindFlag("model"), "MODEL", {word});
@@ -169,7 +123,7 @@ class CommandReader {
 
   absl::Status ShortFlag(const std::string& word) {
     if (word.substr(0, 2) == "-O") {  // the optimisation level: -O3, -O 3
-      const bool next = word.size() == 2 && at_ < words_.size() && IsValue(words_[at_]);
+      const bool next = word.size() == 2 && at_ < words_.size() && IsFlagValue(words_[at_]);
       command_.not_about_cache.push_back(next ? word + " " + words_[at_++] : word);
       return absl::OkStatus();
     }
@@ -207,8 +161,8 @@ class CommandReader {
     if (value.has_value()) {
       values = {*value};
     } else if (row.form == ValueForm::kTexts || row.form == ValueForm::kInts) {
-      while (at_ < words_.size() && IsValue(words_[at_])) values.push_back(words_[at_++]);
-    } else if (at_ < words_.size() && IsValue(words_[at_])) {
+      while (at_ < words_.size() && IsFlagValue(words_[at_])) values.push_back(words_[at_++]);
+    } else if (at_ < words_.size() && IsFlagValue(words_[at_])) {
       values = {words_[at_++]};
     }
     return Known(row, said, std::move(values));
@@ -269,7 +223,7 @@ class CommandReader {
 
   absl::Status Unknown(const std::string& word, const std::string& name) {
     std::string text = word;
-    if (word.find('=') == std::string::npos && at_ < words_.size() && IsValue(words_[at_])) {
+    if (word.find('=') == std::string::npos && at_ < words_.size() && IsFlagValue(words_[at_])) {
       text += " " + words_[at_++];
     }
     command_.unknown.push_back({std::move(text), NearestFlag(name)});

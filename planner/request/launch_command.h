@@ -6,13 +6,13 @@
 #ifndef KVASIR_PLANNER_REQUEST_LAUNCH_COMMAND_H_
 #define KVASIR_PLANNER_REQUEST_LAUNCH_COMMAND_H_
 
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "planner/request/launch_config_file.h"
 #include "planner/request/launch_options.h"
 
 namespace kvasir {
@@ -30,9 +30,6 @@ struct LaunchCommand {
   std::vector<std::string> not_about_cache;  // as they were written, in order
   std::vector<std::string> notes;            // flags given twice, completed names, words that were skipped
 };
-
-// Gives the content of a configuration file, or an error whose message says why not.
-using ReadLaunchFile = std::function<absl::StatusOr<std::string>(std::string_view path)>;
 
 // `words` as a shell splits them; one word that holds blanks is split first (launch_split.h). InvalidArgument
 // names the flag, the value and the fix: a value that the engine would not take, two names for one thing with

@@ -104,6 +104,13 @@ absl::StatusOr<Json> ParseLaunchJson(std::string_view flag, std::string_view tex
   return value;
 }
 
+bool LaunchJsonAsks(std::string_view text, std::string_view key) {
+  const nlohmann::json object = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object()) return false;
+  const auto at = object.find(key);
+  return at != object.end() && (*at == true || *at == "true" || *at == "True");
+}
+
 std::string JsonWord(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   // 7.0 is 7 where a whole number is asked for.

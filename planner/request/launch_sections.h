@@ -26,6 +26,9 @@ inline constexpr int kLaunchJsonDepthMax = 32;
 // A list as its words, another value as one.
 [[nodiscard]] std::vector<std::string> JsonWords(const nlohmann::json& value);
 
+// Whether the text is an object with true, or the word true, under `key`.
+[[nodiscard]] bool LaunchJsonAsks(std::string_view text, std::string_view key);
+
 class LaunchSections {
  public:
   // The whole value of a section, merged into what is there.

@@ -1,7 +1,6 @@
 #include "planner/request/weight_bytes.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <variant>
 
 #include "absl/status/status.h"
@@ -175,21 +174,6 @@ BytesRange WeightBytesOf(const ModelDescription& model, const WeightSplit& split
     range.basis += "; vision or audio parts of up to 3 GiB are not described";
   }
   return range;
-}
-
-absl::StatusOr<std::int64_t> CheckpointBytes(std::string_view index_json) {
-  const auto json = nlohmann::json::parse(index_json, nullptr, /*allow_exceptions=*/false);
-  if (json.is_object()) {
-    const auto metadata = json.find("metadata");
-    if (metadata != json.end() && metadata->is_object()) {
-      const auto total = metadata->find("total_size");
-      if (total != metadata->end() && total->is_number()) {
-        const auto bytes = total->get<double>();
-        if (bytes > 0 && bytes < 1e15) return static_cast<std::int64_t>(bytes);
-      }
-    }
-  }
-  return absl::InvalidArgumentError("no metadata.total_size: not the index of a safetensors checkpoint");
 }
 
 }  // namespace kvasir

@@ -31,9 +31,6 @@ struct WeightSplit {
 [[nodiscard]] BytesRange WeightBytesOf(const ModelDescription& model, const WeightSplit& split,
                                        std::optional<std::int64_t> checkpoint_bytes);
 
-// metadata.total_size of a model.safetensors.index.json. InvalidArgument: another form.
-[[nodiscard]] absl::StatusOr<std::int64_t> CheckpointBytes(std::string_view index_json);
-
 }  // namespace kvasir
 
 #endif  // KVASIR_PLANNER_REQUEST_WEIGHT_BYTES_H_

@@ -56,7 +56,6 @@ RULES = (
     ('planner/rulesets/*', Rule(_PLAN + ('planner/core',), ('status',), pure=True)),
     ('planner/request/*_json.*', Rule(_PLANNING, ('status', 'json'))),
     ('planner/request/case_object.*', Rule(_PLANNING, ('status', 'json'))),
-    ('planner/request/engine_specs.cc', Rule(_PLANNING, ('status', 'json'))),
     ('planner/request/launch_*', Rule(_PLANNING, ('status', 'json', 'yaml'))),
     ('planner/request/*', Rule(_PLANNING, ('status',))),
     ('planner/dispatch/dispatcher*', _EXECUTOR),

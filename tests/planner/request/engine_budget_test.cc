@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "common/models/read_config.h"
+#include "planner/request/checkpoint_json.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/shared_data.h"
 

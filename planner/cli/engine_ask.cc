@@ -1,0 +1,227 @@
+#include "planner/cli/engine_ask.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_format.h"
+#include "common/base/status_macros.h"
+#include "common/base/typed_error.h"
+#include "planner/cli/launch_models.h"
+#include "planner/cli/quantity.h"
+#include "planner/request/backends.h"
+#include "planner/request/build_request.h"
+#include "planner/request/engine_case_json.h"
+#include "planner/request/engine_drafting.h"
+
+namespace kvasir::cli {
+namespace {
+
+constexpr std::string_view kDefaultEngine = "vllm-2026-11";
+constexpr std::size_t kLaunchFileBytesMax = std::size_t{1} << 20;
+
+// Our word for a cache dtype -> the engine's.
+std::string EngineDtype(const std::string& word) {
+  if (word == "bf16") return "bfloat16";
+  if (word == "f16") return "float16";
+  if (word == "f32") return "float32";
+  return word == "fp8_e4m3" ? "fp8" : word;
+}
+
+// The engine's first name of one of our backends; nothing for our own.
+OptionalText EngineBackendOf(const std::string& name) {
+  for (const BackendRow& row : BackendRows()) {
+    if (row.facts.name == name && !row.engine.empty())
+      return std::string(row.engine.substr(0, row.engine.find(' ')));
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<EngineRelease> ReleaseFrom(const CommandLine& line) {
+  if (const std::optional<std::string> text = line.Value("engine-release")) {
+    const std::optional<EngineRelease> release = ParseEngineRelease(*text);
+    if (!release.has_value()) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "--engine-release %s: expected a release like 0.24.0 or a day like 2026-07-06", *text));
+    }
+    return *release;
+  }
+  const std::string ruleset = line.ValueOr("ruleset", kDefaultEngine);
+  KVASIR_ASSIGN_OR_RETURN(const vllm::EngineVersion version, EngineVersionOf(ruleset));
+  return ReleaseOf(version);
+}
+
+absl::Status FindModels(const CommandLine& line, EngineAsk& ask, std::optional<std::int64_t>& checkpoint,
+                        std::optional<std::int64_t>& draft_checkpoint) {
+  EngineLaunch& launch = *ask.launch;
+  const LaunchOptions& options = launch.options;
+  std::string word = options.hf_config_path.value_or(options.model.value_or(""));
+  if (const std::optional<std::string> target = line.Value("target")) word = *target;
+  absl::StatusOr<LaunchModel> target = FindLaunchModel(word, options.hf_overrides, ask.notes);
+  if (!target.ok()) {
+    return absl::Status(target.status().code(),
+                        absl::StrFormat("%s; give its configuration with --target CONFIG",
+                                        std::string(target.status().message())));
+  }
+  launch.target = std::move(target->model);
+  checkpoint = target->checkpoint_bytes;
+  std::optional<std::string> draft = line.Value("draft");
+  // MTP layers lie in the target's checkpoint, which some commands name again.
+  const bool own = options.spec_model == options.model || options.spec_method.value_or("") == "ngram";
+  if (!draft.has_value() && !own) draft = options.spec_model;
+  if (!draft.has_value()) return absl::OkStatus();
+  absl::StatusOr<LaunchModel> found = FindLaunchModel(*draft, std::nullopt, ask.notes);
+  if (!found.ok()) {
+    return absl::Status(found.status().code(),
+                        absl::StrFormat("%s; give its configuration with --draft CONFIG",
+                                        std::string(found.status().message())));
+  }
+  launch.draft = std::move(found->model);
+  draft_checkpoint = found->checkpoint_bytes;
+  return absl::OkStatus();
+}
+
+absl::Status SetMemory(const CommandLine& line, EngineAsk& ask, std::optional<std::int64_t> checkpoint,
+                       std::optional<std::int64_t> draft_checkpoint, const EngineSettings& settings) {
+  EngineMemory& memory = ask.memory;
+  const LaunchOptions& options = ask.launch->options;
+  if (const std::optional<std::string> said = line.Value("kv-memory")) {
+    KVASIR_ASSIGN_OR_RETURN(memory.bytes, ParseBytesList(*said));
+    memory.said = "--kv-memory";
+    return absl::OkStatus();
+  }
+  if (options.kv_cache_memory_bytes.has_value()) {
+    memory.bytes = {*options.kv_cache_memory_bytes};
+    memory.said = "--kv-cache-memory-bytes";
+    return absl::OkStatus();
+  }
+  if (ask.launch->device.has_value()) {
+    memory.budget = BudgetOf(*ask.launch, settings, checkpoint, draft_checkpoint);
+    memory.bytes = {memory.budget->cache.least};
+    memory.most = memory.budget->cache.most;
+    memory.said = "--gpu";
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "--kv-memory or --gpu is missing: the memory that each rank has for its cache, like 46.8GiB, or the "
+      "device, "
+      "like h200");
+}
+
+}  // namespace
+
+bool IsEngineRuleset(std::string_view name) { return name.substr(0, 5) == "vllm-"; }
+
+absl::StatusOr<vllm::EngineVersion> EngineVersionOf(std::string_view name) {
+  for (const auto version : {vllm::EngineVersion::k2026_08, vllm::EngineVersion::k2026_11}) {
+    if (name == vllm::EngineVersionName(version)) return version;
+  }
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "--ruleset %s: a launch is planned by vllm-2026-08 or vllm-2026-11", std::string(name)));
+}
+
+bool AsksEngine(const CommandLine& line) {
+  return !line.words().empty() || line.Has("specs") || IsEngineRuleset(line.ValueOr("ruleset", "native"));
+}
+
+EngineLaunch LaunchOf(const PlanQuestion& question, EngineRelease release) {
+  const PlanOptions& asked = question.options;
+  EngineLaunch launch;
+  launch.target = question.target;
+  launch.draft = question.draft;
+  launch.release = release;
+  LaunchOptions& options = launch.options;
+  options.model = question.target.name;
+  options.tensor_parallel = asked.tp;
+  options.decode_context_parallel = asked.dcp;
+  options.dcp_interleave = asked.interleave;
+  options.kv_cache_dtype = EngineDtype(asked.cache_dtype);
+  options.max_num_seqs = asked.max_requests;
+  if (asked.block_tokens != 0) options.block_size = asked.block_tokens;
+  if (asked.prefill_chunk != 0) options.max_num_batched_tokens = asked.prefill_chunk;
+  options.attention_backend = EngineBackendOf(asked.target_backend);
+  std::int64_t longest = 0;
+  for (const std::int64_t tokens : asked.contexts) {
+    longest = tokens == 0 ? question.target.context : std::max(longest, tokens);
+  }
+  if (longest != 0) options.max_model_len = longest;
+  if (question.draft.has_value()) {
+    options.spec_model = question.draft->name;
+    if (question.draft->draft.has_value())
+      options.spec_method = std::string(EngineMethodOf(question.draft->draft->method));
+    options.spec_tokens = DraftTokensOf(asked, true);
+    options.spec_attention_backend = EngineBackendOf(asked.draft_backend);
+  }
+  if (asked.state_rollback == "replay") options.replay_ssm = true;
+  if (!asked.kv_memory_bytes.empty()) {
+    options.kv_cache_memory_bytes =
+        *std::min_element(asked.kv_memory_bytes.begin(), asked.kv_memory_bytes.end());
+  }
+  return launch;
+}
+
+absl::StatusOr<EngineAsk> ReadEngineLaunch(const CommandLine& line) {
+  EngineAsk ask;
+  KVASIR_ASSIGN_OR_RETURN(ask.release, ReleaseFrom(line));
+  if (line.words().empty()) {
+    KVASIR_ASSIGN_OR_RETURN(const PlanQuestion question, ReadQuestion(line, /*needs_memory=*/false));
+    ask.launch = LaunchOf(question, ask.release);
+    if (!line.Has("kv-memory")) ask.launch->options.kv_cache_memory_bytes.reset();
+  } else {
+    const auto read = [](std::string_view path) {
+      return ReadWholeFile(std::string(path), kLaunchFileBytesMax);
+    };
+    KVASIR_ASSIGN_OR_RETURN(ask.command, ParseLaunchCommand(line.words(), read));
+    EngineLaunch launch;
+    launch.options = ask.command.options;
+    launch.release = ask.release;
+    ask.launch = std::move(launch);
+  }
+  if (const std::optional<std::string> gpu = line.Value("gpu")) {
+    const absl::StatusOr<GpuRow> row = FindGpu(*gpu);
+    if (!row.ok()) return absl::InvalidArgumentError("--gpu: " + std::string(row.status().message()));
+    ask.launch->device = *row;
+  }
+  return ask;
+}
+
+absl::Status CompleteEngineAsk(const CommandLine& line, EngineAsk& ask, bool& refused) {
+  refused = false;
+  std::optional<std::int64_t> checkpoint;
+  std::optional<std::int64_t> draft_checkpoint;
+  if (!line.words().empty()) KVASIR_RETURN_IF_ERROR(FindModels(line, ask, checkpoint, draft_checkpoint));
+  const absl::StatusOr<EngineSettings> settings = SettingsOf(*ask.launch);
+  if (!settings.ok()) {
+    refused = true;
+    return settings.status();
+  }
+  KVASIR_RETURN_IF_ERROR(SetMemory(line, ask, checkpoint, draft_checkpoint, *settings));
+  absl::StatusOr<EngineQuestion> question = EngineCaseOf(*ask.launch, ask.memory.bytes);
+  if (!question.ok()) {
+    refused = true;
+    return question.status();
+  }
+  ask.engine_case = question->engine_case;
+  ask.question = *std::move(question);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<EngineAsk> ReadEngineSpecs(const CommandLine& line) {
+  EngineAsk ask;
+  KVASIR_ASSIGN_OR_RETURN(ask.release, ReleaseFrom(line));
+  const std::string path = line.ValueOr("specs", "");
+  KVASIR_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path, kEngineCaseBytesMax));
+  absl::StatusOr<vllm::EngineCase> engine_case = ReadEngineCaseJson(text);
+  if (!engine_case.ok()) {
+    return absl::InvalidArgumentError(absl::StrFormat("--specs %s: %s %s", path,
+                                                      ErrorOf(engine_case.status()).field,
+                                                      std::string(engine_case.status().message())));
+  }
+  ask.engine_case = *std::move(engine_case);
+  for (const vllm::EngineWorker& worker : ask.engine_case.workers)
+    ask.memory.bytes.push_back(worker.available_bytes);
+  ask.memory.said = "available_memory_bytes";
+  return ask;
+}
+
+}  // namespace kvasir::cli
