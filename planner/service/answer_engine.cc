@@ -26,8 +26,8 @@
 namespace kvasir {
 namespace {
 
-constexpr std::int64_t kLaunchWordsMax = 1024;
-constexpr std::int64_t kLaunchBytesMax = std::int64_t{64} << 10;
+constexpr std::int64_t kWireWordsMax = 1024;
+constexpr std::int64_t kWireBytesMax = std::int64_t{64} << 10;
 constexpr std::array kVersions = {vllm::EngineVersion::k2026_08, vllm::EngineVersion::k2026_11};
 
 std::optional<vllm::EngineVersion> EngineRuleset(std::string_view name) {
@@ -63,11 +63,11 @@ absl::StatusOr<plan::v1::EnginePrediction> PredictLaunch(const EngineLaunch& lau
 }
 
 absl::StatusOr<std::vector<std::string>> WordsOf(const plan::v1::LaunchCommand& wire) {
-  KVASIR_RETURN_IF_ERROR(CheckCount("words", wire.words_size(), kLaunchWordsMax));
+  KVASIR_RETURN_IF_ERROR(CheckCount("words", wire.words_size(), kWireWordsMax));
   std::int64_t bytes = 0;
   for (const std::string& word : wire.words()) bytes += static_cast<std::int64_t>(word.size());
   if (bytes == 0) return MissingField("words", "a launch command, \"vllm\", \"serve\", a model, flags");
-  KVASIR_RETURN_IF_ERROR(CheckRange("words", bytes, 1, kLaunchBytesMax));
+  KVASIR_RETURN_IF_ERROR(CheckRange("words", bytes, 1, kWireBytesMax));
   return std::vector<std::string>(wire.words().begin(), wire.words().end());
 }
 

@@ -1,7 +1,7 @@
 // kvasir plan --server: the same question, answered by a planner service; the answer is checked and shown as
 // if it had been planned here.
 #include <algorithm>
-#include <array>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <utility>
@@ -15,14 +15,19 @@
 #include "common/plan/verify.h"
 #include "common/rpc/channel.h"
 #include "kvasir/planner/v1/planner_service.grpc.pb.h"
+#include "planner/cli/launch_models.h"
 #include "planner/cli/plan_json.h"
 #include "planner/cli/plan_question.h"
 #include "planner/cli/plan_store.h"
+#include "planner/cli/quantity.h"
+#include "planner/cli/remote/engine_view.h"
 #include "planner/cli/remote/remote_commands.h"
 #include "planner/cli/remote/session.h"
 #include "planner/cli/show_plan.h"
 #include "planner/cli/show_refusals.h"
 #include "planner/core/capacity.h"
+#include "planner/request/engine_case_json.h"
+#include "planner/request/launch_split.h"
 
 namespace kvasir::cli {
 namespace {
@@ -35,6 +40,7 @@ std::vector<Flag> FlagsOfPlan() {
     if (!own) flags.push_back(flag);
   }
   flags.push_back({"no-save", "", "do not store the plan"});
+  flags.push_back({"specs", "FILE", "layer specs as the engine would dump them, for a vllm ruleset"});
   return flags;
 }
 
@@ -120,12 +126,35 @@ absl::StatusOr<Refusals> ToRefusals(const planner::v1::RefusalList& wire) {
   return out;
 }
 
-absl::StatusOr<PlanOutcome> Ask(const Session& session, const planner::v1::CreatePlanRequest& request) {
+// The engine's own words, passed on as they are: a launch command after "--", or a file of specs.
+absl::StatusOr<planner::v1::CreatePlanRequest> MakeEngineRequest(const CommandLine& line) {
+  planner::v1::CreatePlanRequest request;
+  plan::v1::EngineInput& engine = *request.mutable_engine();
+  engine.set_ruleset(line.ValueOr("ruleset", ""));
+  if (line.Has("specs")) {
+    KVASIR_ASSIGN_OR_RETURN(*engine.mutable_specs_json(),
+                            ReadWholeFile(line.ValueOr("specs", ""), kEngineCaseBytesMax));
+    return request;
+  }
+  for (const std::string& word : line.words()) engine.mutable_launch()->add_words(word);
+  if (const std::optional<std::string> memory = line.Value("kv-memory")) {
+    KVASIR_ASSIGN_OR_RETURN(const std::vector<std::int64_t> bytes, ParseBytesList(*memory));
+    engine.mutable_launch()->mutable_kv_memory_bytes()->Add(bytes.begin(), bytes.end());
+  }
+  return request;
+}
+
+absl::StatusOr<planner::v1::CreatePlanResponse> Ask(const Session& session,
+                                                    const planner::v1::CreatePlanRequest& request) {
   const auto stub = planner::v1::PlannerService::NewStub(session.channel);
   grpc::ClientContext context;
   SetTimeout(context, session.timeout);
   planner::v1::CreatePlanResponse response;
   KVASIR_RETURN_IF_ERROR(FromPeer(stub->CreatePlan(&context, request, &response), session.server));
+  return response;
+}
+
+absl::StatusOr<PlanOutcome> ToOutcome(const planner::v1::CreatePlanResponse& response) {
   if (response.has_plan()) {
     KVASIR_ASSIGN_OR_RETURN(Planned planned, ToPlanned(response.plan()));
     return PlanOutcome(std::move(planned));
@@ -155,6 +184,18 @@ int Show(const Console& console, const PlanQuestion& question, const PlanOutcome
   return misfit != nullptr ? kExitDoesNotFit : kExitRefused;
 }
 
+int ShowEngineAnswer(const Console& console, const plan::v1::EnginePrediction& prediction,
+                     const std::string& form) {
+  if (form == "json") {
+    console.out << PredictionJson(prediction);
+  } else if (form == "text") {
+    console.out << prediction.canonical_text();
+  } else {
+    ShowPrediction(console, prediction);
+  }
+  return PredictionExitCode(prediction);
+}
+
 void Save(const Console& console, const PlanQuestion& question, const Planned& planned) {
   absl::Status saved = SavePlan(console, planned.plan_id, planned.text);
   saved.Update(SaveModel(console, ModelDigest(question.target), ModelToText(question.target)));
@@ -168,17 +209,28 @@ void Save(const Console& console, const PlanQuestion& question, const Planned& p
 
 int RunPlanOnServer(const Console& console, Args args) {
   const std::vector<Flag> flags = FlagsOfPlan();
-  const absl::StatusOr<CommandLine> line = CommandLine::Parse(flags, {}, args);
+  const absl::StatusOr<CommandLine> line =
+      CommandLine::Parse(flags, {.min = 0, .max = kLaunchWordsMax}, args);
   if (!line.ok()) return BadUsage(console, "plan", line.status());
   const std::string form = line->ValueOr("output", "table");
   const absl::Status output = CheckOutput(form, /*has_text=*/true);
   if (!output.ok()) return BadUsage(console, "plan", output);
-  const absl::StatusOr<PlanQuestion> question = ReadQuestion(*line, /*needs_memory=*/true);
-  if (!question.ok()) return BadUsage(console, "plan", question.status());
   const absl::StatusOr<Session> session = OpenSession(console, *line);
   if (!session.ok()) return BadUsage(console, "plan", session.status());
+  if (line->Has("specs") || !line->words().empty()) {
+    const absl::StatusOr<planner::v1::CreatePlanRequest> request = MakeEngineRequest(*line);
+    if (!request.ok()) return BadUsage(console, "plan", request.status());
+    const auto response = Ask(*session, *request);
+    if (!response.ok()) return ServiceFailure(console, "plan", response.status());
+    return ShowEngineAnswer(console, response->engine(), form);
+  }
+  const absl::StatusOr<PlanQuestion> question = ReadQuestion(*line, /*needs_memory=*/true);
+  if (!question.ok()) return BadUsage(console, "plan", question.status());
+  const auto response = Ask(*session, MakeRequest(*question));
+  if (!response.ok()) return ServiceFailure(console, "plan", response.status());
+  if (response->has_engine()) return ShowEngineAnswer(console, response->engine(), form);
 
-  const absl::StatusOr<PlanOutcome> outcome = Ask(*session, MakeRequest(*question));
+  const absl::StatusOr<PlanOutcome> outcome = ToOutcome(*response);
   if (!outcome.ok()) return ServiceFailure(console, "plan", outcome.status());
   if (const auto* planned = std::get_if<Planned>(&*outcome); planned != nullptr && !line->Has("no-save")) {
     Save(console, *question, *planned);
