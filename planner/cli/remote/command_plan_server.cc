@@ -15,6 +15,7 @@
 #include "common/plan/verify.h"
 #include "common/rpc/channel.h"
 #include "kvasir/planner/v1/planner_service.grpc.pb.h"
+#include "planner/cli/engine_line.h"
 #include "planner/cli/launch_models.h"
 #include "planner/cli/plan_json.h"
 #include "planner/cli/plan_question.h"
@@ -165,6 +166,15 @@ absl::StatusOr<PlanOutcome> ToOutcome(const planner::v1::CreatePlanResponse& res
   return PlanOutcome(std::move(refusals));
 }
 
+// What vLLM would hold, found here: the service was asked for one ruleset.
+std::vector<Alternative> WithEngine(const PlanQuestion& question, const Planned& planned) {
+  std::vector<Alternative> out;
+  if (std::optional<Alternative> engine = EngineLine(question, planned.report.capacity)) {
+    out.push_back(*std::move(engine));
+  }
+  return out;
+}
+
 int Show(const Console& console, const PlanQuestion& question, const PlanOutcome& outcome,
          const std::string& form) {
   const auto* planned = std::get_if<Planned>(&outcome);
@@ -174,7 +184,7 @@ int Show(const Console& console, const PlanQuestion& question, const PlanOutcome
   } else if (planned != nullptr && form == "text") {
     console.out << planned->text;
   } else if (planned != nullptr) {
-    ShowPlan(console, *planned, {});
+    ShowPlan(console, *planned, WithEngine(question, *planned));
   } else if (misfit != nullptr) {
     ShowDoesNotFit(console, *misfit);
   } else {
