@@ -14,6 +14,7 @@
 #include "common/base/typed_error.h"
 #include "common/models/catalogue_parts.h"
 #include "common/models/config_error.h"
+#include "common/models/model_fields.h"
 
 namespace kvasir {
 namespace {
@@ -74,13 +75,17 @@ std::string Summary(const ModelDescription& model) {
   std::int64_t experts = 0;
   for (const ModelLayer& layer : model.layers) {
     count(layer.mixer);
-    for (const MixerShape& extra : layer.extra) count(extra);
+    for (const MixerShape& extra : layer.extra) {
+      // Compressors go with the cache that they feed.
+      if (!std::holds_alternative<CompressorShape>(extra)) count(extra);
+    }
     experts = std::max(experts, layer.mlp.experts);
   }
   std::string out;
   for (const auto& [word, number] : counts)
     out += absl::StrFormat("%s%d %s", out.empty() ? "" : ", ", number, word);
   if (experts > 0) out += absl::StrFormat("; %d experts", experts);
+  if (model.draft.has_value()) out += absl::StrFormat("; drafts by %s", DraftMethodName(model.draft->method));
   return out;
 }
 

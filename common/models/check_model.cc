@@ -1,7 +1,6 @@
 #include "common/models/check_model.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -12,97 +11,14 @@
 
 #include "absl/strings/str_format.h"
 #include "common/base/limits.h"
-#include "common/models/model_fields.h"
+#include "common/models/model_limits.h"
 
 namespace kvasir {
 namespace {
 
-constexpr std::string_view kNameFix = "expected 1 to 256 letters, digits or ._/+:@-";
-
-// Keeps the first fault and stays silent after it.
-class Checker {
- public:
-  void Range(std::string field, std::int64_t value, std::int64_t min, std::int64_t max) {
-    if (value >= min && value <= max) return;
-    Report(ConfigFault::kOutOfLimit, std::move(field), absl::StrFormat("%d", value),
-           absl::StrFormat("expected an integer from %d to %d", min, max));
-  }
-
-  void Real(std::string field, double value, double min, double max) {
-    if (std::isfinite(value) && value >= min && value <= max && !std::signbit(value)) return;
-    Report(ConfigFault::kOutOfLimit, std::move(field), absl::StrFormat("%g", value),
-           absl::StrFormat("expected a number from %g to %g", min, max));
-  }
-
-  void Require(bool holds, std::string field, std::int64_t value, std::string fix) {
-    if (!holds) {
-      Report(ConfigFault::kContradiction, std::move(field), absl::StrFormat("%d", value), std::move(fix));
-    }
-  }
-
-  void Report(ConfigFault fault, std::string field, std::string value, std::string fix) {
-    if (!error_.has_value()) error_ = ConfigError{fault, std::move(field), std::move(value), std::move(fix)};
-  }
-
-  [[nodiscard]] bool ok() const { return !error_.has_value(); }
-  [[nodiscard]] std::optional<ConfigError> Take() { return std::move(error_); }
-
- private:
-  std::optional<ConfigError> error_;
-};
-
-// Walks a shape's fields (model_fields.h) and checks each against its limits.
-class LimitWalker {
- public:
-  LimitWalker(Checker& check, const std::string& where) : check_(check), where_(where) {}
-
-  void Int(std::string_view name, std::int64_t value, IntRange range) {
-    check_.Range(Field(name), value, range.min, range.max);
-  }
-  void Real(std::string_view name, double value, RealRange range) {
-    check_.Real(Field(name), value, range.min, range.max);
-  }
-  void Bool(std::string_view, bool) {}
-  void Text(std::string_view name, const std::string& value) {
-    if (IsModelName(value)) return;
-    check_.Report(ConfigFault::kOutOfLimit, Field(name), value, std::string(kNameFix));
-  }
-  void Auto(std::string_view, const std::optional<DType>&) {}
-  void Layer(std::string_view, const std::optional<std::int32_t>&) {}
-  void Layers(std::string_view name, const std::vector<std::int64_t>& layers) {
-    check_.Range(Field(name), static_cast<std::int64_t>(layers.size()), 0, kLayersMax);
-  }
-  void Format(std::string_view name, const WeightFormat& format) {
-    check_.Range(Field(name) + " bits", format.bits, 0, 32);
-    check_.Range(Field(name) + " group", format.group, 0, kDimMax);
-    check_.Range(Field(name) + " scale bits", format.scale_bits, 0, 32);
-  }
-  template <typename E, typename Names>
-  void Enum(std::string_view, E, const Names&) {}
-  void IntUnless(std::string_view name, std::int64_t value, IntRange range, std::int64_t) {
-    Int(name, value, range);
-  }
-  void RealUnless(std::string_view name, double value, RealRange range, double) { Real(name, value, range); }
-  void BoolUnless(std::string_view, bool, bool) {}
-  template <typename E, typename Names>
-  void EnumUnless(std::string_view, E, const Names&, E) {}
-
- private:
-  [[nodiscard]] std::string Field(std::string_view name) const { return where_ + std::string(name); }
-
-  Checker& check_;
-  const std::string& where_;  // "layer 3 "
-};
-
-template <typename Shape>
-void CheckLimits(Checker& check, const std::string& where, const Shape& shape) {
-  LimitWalker walker(check, where);
-  model_fields::Walk(walker, shape);
-}
-
 // What a shape's fields owe each other, once each is within its limits.
 struct ShapeChecker {
-  Checker& check;
+  FaultKeeper& check;
   const std::string& where;  // "layer 3 "
 
   void operator()(const AttentionShape& s) const {
@@ -169,7 +85,7 @@ struct ShapeChecker {
   }
 };
 
-void CheckShape(Checker& check, const std::string& where, const MixerShape& mixer) {
+void CheckShape(FaultKeeper& check, const std::string& where, const MixerShape& mixer) {
   std::visit([&](const auto& shape) { CheckLimits(check, where, shape); }, mixer);
   if (check.ok()) std::visit(ShapeChecker{check, where}, mixer);
 }
@@ -184,7 +100,7 @@ bool OnlyMixer(const MixerShape& mixer) {
 }
 
 // `shares_with` names an earlier attention layer that owns rows of the same form.
-void CheckSharing(Checker& check, const std::string& where, const AttentionShape& layer,
+void CheckSharing(FaultKeeper& check, const std::string& where, const AttentionShape& layer,
                   const std::vector<ModelLayer>& layers, std::int64_t index) {
   if (!layer.shares_with.has_value()) return;
   const std::int64_t owner = *layer.shares_with;
@@ -200,7 +116,7 @@ void CheckSharing(Checker& check, const std::string& where, const AttentionShape
                 "expected an earlier attention layer with a cache of its own and rows of the same form");
 }
 
-void CheckMlp(Checker& check, const std::string& where, const MlpShape& mlp) {
+void CheckMlp(FaultKeeper& check, const std::string& where, const MlpShape& mlp) {
   CheckLimits(check, where, mlp);
   if (mlp.experts == 0) {
     check.Require(mlp.experts_per_token == 0 && mlp.shared_experts == 0 && mlp.expert_intermediate == 0 &&
@@ -218,7 +134,7 @@ void CheckMlp(Checker& check, const std::string& where, const MlpShape& mlp) {
                 mlp.shared_intermediate, "the layer has no shared experts: expected 0");
 }
 
-void CheckLayers(Checker& check, std::string_view word, const std::vector<ModelLayer>& layers) {
+void CheckLayers(FaultKeeper& check, std::string_view word, const std::vector<ModelLayer>& layers) {
   std::int64_t expected = 0;
   for (const ModelLayer& layer : layers) {
     const std::string where = absl::StrFormat("%s %d ", word, layer.index);
@@ -251,7 +167,7 @@ bool NeedsOriginalContext(const Rope& rope) {
   return (rope.kind == RopeKind::kYarn && rope.factor > 1.0) || rope.kind == RopeKind::kLlama3;
 }
 
-void CheckDraft(Checker& check, const ModelDescription& model, const DraftShape& draft) {
+void CheckDraft(FaultKeeper& check, const ModelDescription& model, const DraftShape& draft) {
   CheckLimits(check, "draft ", draft);
   check.Require(draft.mask_token < model.vocab, "draft mask_token", draft.mask_token,
                 absl::StrFormat("expected a token below vocab = %d", model.vocab));
@@ -267,7 +183,7 @@ void CheckDraft(Checker& check, const ModelDescription& model, const DraftShape&
   }
 }
 
-void CheckQuantisation(Checker& check, const WeightQuantisation& quantisation) {
+void CheckQuantisation(FaultKeeper& check, const WeightQuantisation& quantisation) {
   if (quantisation == WeightQuantisation{}) return;
   CheckLimits(check, "quantisation ", quantisation);
 }
@@ -284,12 +200,12 @@ bool IsModelName(std::string_view name) {
 }
 
 std::optional<ConfigError> FindModelFault(const ModelDescription& model) {
-  Checker check;
+  FaultKeeper check;
   if (!IsModelName(model.name)) {
-    check.Report(ConfigFault::kOutOfLimit, "name", model.name, std::string(kNameFix));
+    check.Report(ConfigFault::kOutOfLimit, "name", model.name, std::string(kModelNameFix));
   }
   if (!IsModelName(model.architecture)) {
-    check.Report(ConfigFault::kOutOfLimit, "architecture", model.architecture, std::string(kNameFix));
+    check.Report(ConfigFault::kOutOfLimit, "architecture", model.architecture, std::string(kModelNameFix));
   }
   check.Range("hidden", model.hidden, 1, kDimMax);
   check.Range("vocab", model.vocab, 1, kDimMax);

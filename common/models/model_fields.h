@@ -1,9 +1,9 @@
 // One listing of the fields of every shape of a model description, in the order of the canonical text. The
 // writer, the reader and the check of limits each walk it, so that a field is named and bounded in one place.
 //
-// A walker has: Int(name, value, range), Real(name, value, range), Bool(name, value), Auto(name, dtype),
-// Format(name, format), and for fields that stand in the text only where they differ from their default
-// IntUnless, RealUnless, BoolUnless (one argument more, the default) and Layer(name, layer).
+// A walker has Int, Real, Bool, Text, Enum, Auto (an optional dtype), Format (of weights), Layers (a list),
+// and for fields that stand in the text only where they differ from their default, which is the last
+// argument, IntUnless, RealUnless, BoolUnless, EnumUnless; Layer is such a field without one.
 #ifndef KVASIR_COMMON_MODELS_MODEL_FIELDS_H_
 #define KVASIR_COMMON_MODELS_MODEL_FIELDS_H_
 
@@ -223,5 +223,17 @@ void Walk(auto& w, A<WeightQuantisation> auto& s) {
 }
 
 }  // namespace kvasir::model_fields
+
+namespace kvasir {
+
+// "dspark", "eagle3".
+[[nodiscard]] constexpr std::string_view DraftMethodName(DraftMethod method) {
+  for (const auto& [known, word] : model_fields::kDraftMethods) {
+    if (known == method) return word;
+  }
+  return "unknown";
+}
+
+}  // namespace kvasir
 
 #endif  // KVASIR_COMMON_MODELS_MODEL_FIELDS_H_

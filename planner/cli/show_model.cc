@@ -100,7 +100,7 @@ std::string FormatText(const WeightFormat& format) {
 void AddDraft(const DraftShape& draft, TextTable& table) {
   const std::string layers =
       draft.target_layers > 0 ? absl::StrFormat(", for targets of %d layers", draft.target_layers) : "";
-  table.Row({"draft", absl::StrFormat("%s, %s inside its block%s", DraftMethodWord(draft.method),
+  table.Row({"draft", absl::StrFormat("%s, %s inside its block%s", DraftMethodName(draft.method),
                                       draft.causal ? "causal" : "non-causal", layers)});
   if (draft.target_taps.empty()) return;
   std::string taps;
@@ -119,13 +119,6 @@ void AddQuantisation(const WeightQuantisation& q, TextTable& table) {
 }
 
 }  // namespace
-
-std::string DraftMethodWord(DraftMethod method) {
-  for (const auto& [known, word] : model_fields::kDraftMethods) {
-    if (known == method) return std::string(word);
-  }
-  return "unknown";
-}
 
 void ShowModel(const Console& console, const ModelDescription& model, const ModelKinds& kinds,
                std::int64_t tp) {

@@ -16,9 +16,6 @@ void ShowModel(const Console& console, const ModelDescription& model, const Mode
                std::int64_t tp);
 [[nodiscard]] std::string ModelJson(const ModelDescription& model, const ModelKinds& kinds, std::int64_t tp);
 
-// "dspark", "eagle3".
-[[nodiscard]] std::string DraftMethodWord(DraftMethod method);
-
 }  // namespace kvasir::cli
 
 #endif  // KVASIR_PLANNER_CLI_SHOW_MODEL_H_

@@ -86,10 +86,8 @@ constexpr RuleRow kTable[] = {
     {RuleId::kCacheKindUnsupported,
      "CACHE_KIND_UNSUPPORTED",
      "layers[]",
-     "A cache is planned as rows per token, rows of a window, or states per sequence; some models keep what "
-     "is "
-     "none of these.",
-     "layers {subjects} keep a {kind} cache that cannot be planned: {reason}",
+     "A cache is planned as rows per token, rows of a window, or states per sequence; some are neither.",
+     "layers {subjects} keep {kind} caches that cannot be planned: {reason}",
      {"plan the model with a vllm ruleset"}},
     {RuleId::kHeadsNotDivisibleByTp,
      "HEADS_NOT_DIVISIBLE_BY_TP",

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <ostream>
 #include <set>
 #include <string>
@@ -14,6 +16,7 @@
 #include "tests/common/models/layer_words.h"
 #include "tests/common/models/model_configs.h"
 #include "tests/common/models/small_config.h"
+#include "tests/testing/golden.h"
 #include "tests/testing/matchers.h"
 
 namespace kvasir::testing {
@@ -282,6 +285,11 @@ TEST_P(AdapterTest, ReadsTheLayers) {
   const auto again = ModelFromText(ModelToText(*model));
   KVASIR_ASSERT_OK(again);
   EXPECT_EQ(*again, *model);
+  std::string file = c.what;
+  std::replace_if(
+      file.begin(), file.end(),
+      [](char letter) { return std::isalnum(static_cast<unsigned char>(letter)) == 0; }, '_');
+  ExpectGolden("model/small/" + file + ".txt", ModelToText(*model));
 }
 INSTANTIATE_TEST_SUITE_P(All, AdapterTest, ::testing::ValuesIn(AllCases()));
 

@@ -275,6 +275,44 @@ TEST_F(RunCliTest, Models) {
   EXPECT_EQ(json["layers"].size(), 93U);
 }
 
+TEST_F(RunCliTest, InspectShowsKindsAndWhatTheyCost) {
+  const Answer v4 = Run({"models", "inspect", "deepseek-v4-flash"});
+  EXPECT_EQ(v4.code, kExitOk);
+  testing::ExpectGolden("cli/models_inspect_v4.txt", v4.out);
+  const Answer hybrid = Run({"models", "inspect", "qwen3.5-27b", "--tp", "8"});
+  testing::ExpectGolden("cli/models_inspect_tp8.txt", hybrid.out);
+  const Answer sharing = Run({"models", "inspect", "gemma-4-e2b"});
+  testing::ExpectGolden("cli/models_inspect_sharing.txt", sharing.out);
+  const Answer json = Run({"models", "inspect", "bart-large-cnn", "--output", "json"});
+  testing::ExpectGolden("cli/models_inspect.json", json.out);
+}
+
+TEST_F(RunCliTest, InspectInJsonAddsUp) {
+  const auto json = nlohmann::json::parse(
+      Run({"models", "inspect", "deepseek-v4-flash", "--output", "json"}).out, nullptr, false);
+  ASSERT_FALSE(json.is_discarded());
+  EXPECT_EQ(json["schema"], "kvasir.model/2");
+  double token = 0;
+  std::int64_t sequence = 0;
+  for (const auto& kind : json["kinds"]) {
+    const auto count = kind["count"].get<std::int64_t>();
+    sequence += count * kind["bytes_per_sequence"].get<std::int64_t>();
+    if (kind["tokens_kept"] == 0)
+      token +=
+          static_cast<double>(count) * kind["row_bytes"].get<double>() / kind["tokens_per_row"].get<double>();
+  }
+  EXPECT_EQ(json["bytes_per_token"].get<double>(), token);
+  EXPECT_EQ(json["bytes_per_sequence"].get<std::int64_t>(), sequence);
+  EXPECT_EQ(json["mtp"]["depth"], 1);
+}
+
+TEST_F(RunCliTest, InspectRefusesRanksThatCannotShare) {
+  const Answer five = Run({"models", "inspect", "kimi-k3", "--tp", "5"});
+  EXPECT_EQ(five.code, kExitBadUsage);
+  EXPECT_THAT(five.err, HasSubstr("heads = 96"));
+  EXPECT_EQ(Run({"models", "inspect", "kimi-k3", "--tp", "0"}).code, kExitBadUsage);
+}
+
 TEST_F(RunCliTest, Version) {
   const Answer answer = Run({"version"});
   EXPECT_EQ(answer.code, kExitOk);
