@@ -127,6 +127,21 @@ TEST(EnginePlanLaws, AnEqualWorkerMoreChangesNothing) {
   });
 }
 
+// What was meant differs only where a defect is met, and then is no worse.
+TEST(EnginePlanLaws, RepairedPlansDifferOnlyByDefects) {
+  int repaired = 0;
+  ForEachPlan(kCases, [&](const EngineCase& engine_case, EngineVersion version, const EnginePlan& plan) {
+    const EnginePlan meant = PlanEngineAsMeant(engine_case, version);
+    if (ToText(engine_case, meant) == ToText(engine_case, plan)) return;
+    ++repaired;
+    ASSERT_EQ(version, EngineVersion::k2026_11);
+    if (plan.failure.has_value()) return;
+    ASSERT_FALSE(meant.failure.has_value());
+    ASSERT_EQ(meant.kv_cache_size_tokens, plan.kv_cache_size_tokens);
+  });
+  EXPECT_GT(repaired, 10);
+}
+
 TEST(EnginePlanLaws, GroupsAndStagesCoverEachLayerOnce) {
   ForEachPlan(kCases, [](const EngineCase& engine_case, EngineVersion, const EnginePlan& plan) {
     if (plan.failure.has_value()) return;

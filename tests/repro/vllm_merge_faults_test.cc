@@ -11,6 +11,7 @@
 
 #include "planner/request/engine_case_json.h"
 #include "planner/rulesets/vllm/engine_plan_text.h"
+#include "planner/rulesets/vllm/merge_layers.h"
 #include "planner/rulesets/vllm/merge_specs.h"
 #include "planner/rulesets/vllm/plan_engine.h"
 #include "planner/rulesets/vllm/spec_fields.h"

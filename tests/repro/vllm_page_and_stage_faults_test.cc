@@ -115,6 +115,12 @@ TEST(Issue54711, ForeignTensorsAreNamedAndTheGroupsHoldOwnLayersOnly) {
     return warning.address == "https://github.com/vllm-project/vllm/issues/54711";
   });
   EXPECT_TRUE(warned);
+  const EnginePlan meant = PlanEngineAsMeant(builder.engine_case(), EngineVersion::k2026_11);
+  for (const vllm::EngineTensor& tensor : meant.workers[1].tensors) {
+    EXPECT_TRUE(std::all_of(tensor.layers.begin(), tensor.layers.end(),
+                            [](std::int32_t layer) { return layer >= 4; }));
+  }
+  EXPECT_LT(meant.workers[1].tensors.size(), plan.workers[1].tensors.size());
   for (const vllm::EngineGroup& group : plan.workers[1].groups) {
     EXPECT_TRUE(
         std::all_of(group.layers.begin(), group.layers.end(), [](std::int32_t layer) { return layer >= 4; }));

@@ -8,7 +8,7 @@
 #include "planner/rulesets/vllm/group_packed.h"
 #include "planner/rulesets/vllm/group_uniform_pages.h"
 #include "planner/rulesets/vllm/mark_draft_groups.h"
-#include "planner/rulesets/vllm/merge_specs.h"
+#include "planner/rulesets/vllm/merge_layers.h"
 #include "planner/rulesets/vllm/promote_local.h"
 #include "planner/rulesets/vllm/same_type.h"
 #include "planner/rulesets/vllm/shared_slots.h"

@@ -118,6 +118,8 @@ EngineResult<PackedGroups> GroupPacked202611(const SpecTable& table, const Layer
     const SpecKind kind = table[bucket.layers.front().spec].kind;
     bucket.state = kind == SpecKind::kMamba || kind == SpecKind::kCircularBuffer ||
                    (!repeats.has_value() && IsSlidingKind(kind));
+    // Cutting an unbalanced bucket loses the layers beyond its shortest page size.
+    if (table.repaired() && !bucket.balanced) bucket.state = false;
   }
   KVASIR_ASSIGN_OR_RETURN(const bool cut, CutStateBuckets(table, buckets));
   static_cast<void>(cut);

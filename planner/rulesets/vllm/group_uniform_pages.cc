@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/base/status_macros.h"
+#include "planner/rulesets/vllm/merge_layers.h"
 #include "planner/rulesets/vllm/merge_specs.h"
 
 namespace kvasir::vllm {

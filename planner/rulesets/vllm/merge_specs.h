@@ -47,27 +47,6 @@ using MergeResult = std::variant<EngineSpec, CannotMerge, MergeRaises>;
 // more of the order than which spec is first.
 [[nodiscard]] MergeResult MergeSpecs(const SpecTable& table, const std::vector<std::int32_t>& ids);
 
-// The same for layers: a refusal also has the first layers with the two specs.
-[[nodiscard]] MergeResult MergeLayers(const SpecTable& table, const LayerSpecs& layers);
-
-// "full: head_size is 128 (model.layers.0) and 64 (model.layers.1)". `names` are the case's layer names;
-// layers that the refusal does not know are left out.
-[[nodiscard]] std::string MergeRefusalText(const SpecTable& table, const CannotMerge& refusal,
-                                           const std::vector<EngineLayer>& names);
-[[nodiscard]] std::string MergeRefusalText(const SpecTable& table, const MergeRaises& refusal,
-                                           const std::vector<EngineLayer>& names);
-
-// The merged spec's id, or the failure that escapes where nobody catches it.
-[[nodiscard]] EngineResult<std::int32_t> InternMerged(SpecTable& table, const LayerSpecs& layers,
-                                                      const std::vector<EngineLayer>& names);
-
-struct GroupingNotes;  // planner/rulesets/vllm/grouping_notes.h
-
-// The engine's "are all layers uniform": true or false, or the ValueError that escapes. `notes`, if given,
-// learns of a refusal.
-[[nodiscard]] EngineResult<bool> IsSpecUniform(const SpecTable& table, const LayerSpecs& layers,
-                                               GroupingNotes* notes = nullptr);
-
 }  // namespace kvasir::vllm
 
 #endif  // KVASIR_PLANNER_RULESETS_VLLM_MERGE_SPECS_H_

@@ -20,8 +20,9 @@ struct Run {
 };
 
 // A wrapper's members by spec, even where none of them is on this worker: the engine then still places them.
-std::vector<Run> RunsOf(const EngineGroup& group) {
+std::vector<Run> RunsOf(const EngineGroup& group, bool repaired) {
   std::vector<Run> runs;
+  if (repaired && group.layers.empty()) return runs;
   if (const auto* const merged = std::get_if<std::int32_t>(&group.spec)) {
     if (!group.layers.empty()) runs.push_back({*merged, group.layers});
     return runs;
@@ -121,7 +122,7 @@ EngineResult<std::vector<EngineTensor>> PlaceRuns(const SpecTable& table,
   std::vector<EngineTensor> tensors;
   for (const EngineGroup& group : groups) {
     std::int64_t bytes = 0;  // of one block of the group, so far
-    for (const Run& run : RunsOf(group)) {
+    for (const Run& run : RunsOf(group, table.repaired())) {
       KVASIR_ASSIGN_OR_RETURN(const Strides strides, StridesOf(table, run, layout, fixed, num_blocks));
       KVASIR_ASSIGN_OR_RETURN(EngineTensor tensor, PlaceRun(table, run, strides, bytes, size));
       tensors.push_back(std::move(tensor));

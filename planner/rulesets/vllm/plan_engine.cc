@@ -10,7 +10,7 @@
 #include "planner/rulesets/vllm/concurrency.h"
 #include "planner/rulesets/vllm/group_layers.h"
 #include "planner/rulesets/vllm/grouping_notes.h"
-#include "planner/rulesets/vllm/merge_specs.h"
+#include "planner/rulesets/vllm/merge_layers.h"
 #include "planner/rulesets/vllm/need_bytes.h"
 #include "planner/rulesets/vllm/place_tensors.h"
 #include "planner/rulesets/vllm/plan_warnings.h"
@@ -26,8 +26,8 @@ namespace {
 // One run: fills a plan step by step; a step's failure ends it and keeps what is there.
 class Planning {
  public:
-  Planning(const EngineCase& engine_case, EngineVersion version)
-      : case_(engine_case), config_(engine_case.config), table_(version) {
+  Planning(const EngineCase& engine_case, EngineVersion version, bool repaired)
+      : case_(engine_case), config_(engine_case.config), table_(version, repaired) {
     plan_.version = version;
     plan_.max_model_len = config_.max_model_len;
   }
@@ -193,7 +193,11 @@ class Planning {
 }  // namespace
 
 EnginePlan PlanEngine(const EngineCase& engine_case, EngineVersion version) {
-  return Planning(engine_case, version).Run();
+  return Planning(engine_case, version, /*repaired=*/false).Run();
+}
+
+EnginePlan PlanEngineAsMeant(const EngineCase& engine_case, EngineVersion version) {
+  return Planning(engine_case, version, /*repaired=*/true).Run();
 }
 
 }  // namespace kvasir::vllm

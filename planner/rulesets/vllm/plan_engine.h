@@ -12,6 +12,12 @@ namespace kvasir::vllm {
 // checks them).
 [[nodiscard]] EnginePlan PlanEngine(const EngineCase& engine_case, EngineVersion version);
 
+// What the engine was plainly meant to do: the same without the defects that end 2026-11's planning or place
+// layers of other stages. A sliding latent layer is promoted like any other; a state bucket of unequal
+// numbers of layers per page size stays whole; a stage has tensors of its own layers only. Equal to
+// PlanEngine where none of that is met.
+[[nodiscard]] EnginePlan PlanEngineAsMeant(const EngineCase& engine_case, EngineVersion version);
+
 }  // namespace kvasir::vllm
 
 #endif  // KVASIR_PLANNER_RULESETS_VLLM_PLAN_ENGINE_H_

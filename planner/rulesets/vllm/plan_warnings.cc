@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "planner/core/wide.h"
 #include "planner/rulesets/vllm/mark_draft_groups.h"
+#include "planner/rulesets/vllm/merge_layers.h"
 #include "planner/rulesets/vllm/need_bytes.h"
 
 namespace kvasir::vllm {
@@ -130,13 +131,23 @@ std::vector<EngineWarning> UnmarkedDraft(const EngineConfig& config, const Engin
                  : "https://github.com/vllm-project/vllm/pull/52047"}};
 }
 
-std::vector<EngineWarning> PromotionDefect(const EnginePlan& plan) {
-  if (!plan.failure.has_value() || plan.failure->kind != EngineErrorKind::kTypeError) return {};
-  return {
-      {kDefect,
-       absl::StrFormat("%s fails here with TypeError; vllm-2026-08 plans the same layers as one full cache",
-                       Engine(plan)),
-       ""}};
+// Exceptions that are no judgement of the input: what was meant is known (plan_engine.h).
+std::vector<EngineWarning> FatalDefect(const EnginePlan& plan) {
+  if (!plan.failure.has_value()) return {};
+  if (plan.failure->kind == EngineErrorKind::kTypeError) {
+    return {{kDefect,
+             absl::StrFormat("%s fails here with TypeError; meant is one cache of all layers", Engine(plan)),
+             ""}};
+  }
+  if (plan.failure->kind == EngineErrorKind::kStopIteration) {
+    return {{kDefect,
+             absl::StrFormat(
+                 "%s fails here with StopIteration; meant is a group of the bucket that it cuts into more "
+                 "pieces than it has layer tuples",
+                 Engine(plan)),
+             ""}};
+  }
+  return {};
 }
 
 }  // namespace
@@ -147,7 +158,7 @@ std::vector<EngineWarning> WarningsOf(const SpecTable& table, const EngineConfig
   std::vector<EngineWarning> warnings;
   std::array found = {
       Divergence(table, plan, names, notes), MissingAssertion(plan, notes), ForeignTensors(plan),
-      PackedOvercount(table, config, plan),  UnmarkedDraft(config, plan),   PromotionDefect(plan)};
+      PackedOvercount(table, config, plan),  UnmarkedDraft(config, plan),   FatalDefect(plan)};
   for (std::vector<EngineWarning>& some : found) {
     warnings.insert(warnings.end(), std::make_move_iterator(some.begin()),
                     std::make_move_iterator(some.end()));

@@ -5,7 +5,7 @@
 
 #include "common/base/status_macros.h"
 #include "planner/rulesets/vllm/exact.h"
-#include "planner/rulesets/vllm/merge_specs.h"
+#include "planner/rulesets/vllm/merge_layers.h"
 #include "planner/rulesets/vllm/same_type.h"
 
 namespace kvasir::vllm {
@@ -54,6 +54,7 @@ EngineResult<std::optional<std::int64_t>> PromotedPadding(const EngineSpec& spec
 EngineSpec Rebuilt(EngineSpec spec) {
   spec.kind = spec.kind == SpecKind::kSlidingMla ? SpecKind::kMla : SpecKind::kFull;
   spec.extra_retained_tokens = 0;
+  spec.bounded_replay = false;
   return spec;
 }
 
@@ -63,7 +64,8 @@ EngineResult<std::int32_t> Promoted(SpecTable& table, std::int32_t id,
   if (!IsSlidingKind(spec.kind) && spec.kind != SpecKind::kChunkedLocal) return id;
   const std::int64_t block_size = full_block.value_or(spec.block_size);
   KVASIR_ASSIGN_OR_RETURN(const std::optional<std::int64_t> padding, PromotedPadding(spec, block_size));
-  if (table.version() == EngineVersion::k2026_11 && spec.kind == SpecKind::kSlidingMla) {
+  const bool defect = table.version() == EngineVersion::k2026_11 && !table.repaired();
+  if (defect && spec.kind == SpecKind::kSlidingMla) {
     return PlanFailure(
         EngineErrorKind::kTypeError,
         "a sliding_mla spec cannot become mla: mla has no bounded_replay; leave the hybrid manager on");

@@ -20,9 +20,11 @@ using LayerSpecs = std::vector<UniformTypeSpecs::Member>;
 
 class SpecTable {
  public:
-  explicit SpecTable(EngineVersion version) : version_(version) {}
+  explicit SpecTable(EngineVersion version, bool repaired = false) : version_(version), repaired_(repaired) {}
 
   [[nodiscard]] EngineVersion version() const { return version_; }
+  // Whether known defects are planned as they were meant (plan_engine.h).
+  [[nodiscard]] bool repaired() const { return repaired_; }
 
   // The id of an equal spec, or a new one. Ids count up from 0 in order of first appearance.
   std::int32_t Intern(EngineSpec spec);
@@ -43,6 +45,7 @@ class SpecTable {
 
  private:
   EngineVersion version_;
+  bool repaired_;
   std::vector<EngineSpec> specs_;
   std::vector<std::optional<std::int64_t>> pages_;  // nullopt: reading it raises
   std::multimap<std::uint64_t, std::int32_t> by_fingerprint_;

@@ -261,6 +261,7 @@ TEST(Packed, AnUnbalancedSlidingBucketFailsEachInItsWay) {
   builder.config().kv_cache_layout = KvLayout::kBLHNC;
   EXPECT_EQ(FailureOf(PlanEngine(builder.engine_case(), kA)), "AssertionError");
   EXPECT_EQ(FailureOf(PlanEngine(builder.engine_case(), kB)), "StopIteration");
+  EXPECT_EQ(GroupSizes(PlanEngineAsMeant(builder.engine_case(), kB)), (std::vector<std::size_t>{1, 3}));
 }
 
 TEST(Packed, StatesAreCutToTheBlockThatOthersNeed) {
@@ -379,6 +380,9 @@ TEST(Promotion, ASlidingLatentLayerIsATypeErrorIn202611) {
   EXPECT_EQ(FailureOf(plan), "TypeError");
   ASSERT_FALSE(plan.warnings.empty());
   EXPECT_EQ(plan.warnings.back().about, "defect");
+  const EnginePlan meant = PlanEngineAsMeant(builder.engine_case(), kB);
+  EXPECT_EQ(FailureOf(meant), "planned");
+  EXPECT_EQ(GroupSizes(meant), (std::vector<std::size_t>{4}));
 }
 
 TEST(Promotion, ReplicatedLayersAreJudgedApartSince202611) {

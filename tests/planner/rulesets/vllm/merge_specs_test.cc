@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "planner/rulesets/vllm/grouping_notes.h"
+#include "planner/rulesets/vllm/merge_layers.h"
 #include "planner/rulesets/vllm/same_type.h"
 #include "tests/testing/engine_cases.h"
 
