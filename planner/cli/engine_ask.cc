@@ -9,33 +9,14 @@
 #include "common/base/typed_error.h"
 #include "planner/cli/launch_models.h"
 #include "planner/cli/quantity.h"
-#include "planner/request/backends.h"
-#include "planner/request/build_request.h"
 #include "planner/request/engine_case_json.h"
-#include "planner/request/engine_drafting.h"
+#include "planner/request/launch_of_options.h"
 
 namespace kvasir::cli {
 namespace {
 
 constexpr std::string_view kDefaultEngine = "vllm-2026-11";
 constexpr std::size_t kLaunchFileBytesMax = std::size_t{1} << 20;
-
-// Our word for a cache dtype -> the engine's.
-std::string EngineDtype(const std::string& word) {
-  if (word == "bf16") return "bfloat16";
-  if (word == "f16") return "float16";
-  if (word == "f32") return "float32";
-  return word == "fp8_e4m3" ? "fp8" : word;
-}
-
-// The engine's first name of one of our backends; nothing for our own.
-OptionalText EngineBackendOf(const std::string& name) {
-  for (const BackendRow& row : BackendRows()) {
-    if (row.facts.name == name && !row.engine.empty())
-      return std::string(row.engine.substr(0, row.engine.find(' ')));
-  }
-  return std::nullopt;
-}
 
 absl::StatusOr<EngineRelease> ReleaseFrom(const CommandLine& line) {
   if (const std::optional<std::string> text = line.Value("engine-release")) {
@@ -124,40 +105,8 @@ bool AsksEngine(const CommandLine& line) {
   return !line.words().empty() || line.Has("specs") || IsEngineRuleset(line.ValueOr("ruleset", "native"));
 }
 
-EngineLaunch LaunchOf(const PlanQuestion& question, EngineRelease release) {
-  const PlanOptions& asked = question.options;
-  EngineLaunch launch;
-  launch.target = question.target;
-  launch.draft = question.draft;
-  launch.release = release;
-  LaunchOptions& options = launch.options;
-  options.model = question.target.name;
-  options.tensor_parallel = asked.tp;
-  options.decode_context_parallel = asked.dcp;
-  options.dcp_interleave = asked.interleave;
-  options.kv_cache_dtype = EngineDtype(asked.cache_dtype);
-  options.max_num_seqs = asked.max_requests;
-  if (asked.block_tokens != 0) options.block_size = asked.block_tokens;
-  if (asked.prefill_chunk != 0) options.max_num_batched_tokens = asked.prefill_chunk;
-  options.attention_backend = EngineBackendOf(asked.target_backend);
-  std::int64_t longest = 0;
-  for (const std::int64_t tokens : asked.contexts) {
-    longest = tokens == 0 ? question.target.context : std::max(longest, tokens);
-  }
-  if (longest != 0) options.max_model_len = longest;
-  if (question.draft.has_value()) {
-    options.spec_model = question.draft->name;
-    if (question.draft->draft.has_value())
-      options.spec_method = std::string(EngineMethodOf(question.draft->draft->method));
-    options.spec_tokens = DraftTokensOf(asked, true);
-    options.spec_attention_backend = EngineBackendOf(asked.draft_backend);
-  }
-  if (asked.state_rollback == "replay") options.replay_ssm = true;
-  if (!asked.kv_memory_bytes.empty()) {
-    options.kv_cache_memory_bytes =
-        *std::min_element(asked.kv_memory_bytes.begin(), asked.kv_memory_bytes.end());
-  }
-  return launch;
+absl::StatusOr<EngineLaunch> LaunchOf(const PlanQuestion& question, EngineRelease release) {
+  return LaunchOf(question.target, question.draft, question.options, release);
 }
 
 absl::StatusOr<EngineAsk> ReadEngineLaunch(const CommandLine& line) {
@@ -165,7 +114,7 @@ absl::StatusOr<EngineAsk> ReadEngineLaunch(const CommandLine& line) {
   KVASIR_ASSIGN_OR_RETURN(ask.release, ReleaseFrom(line));
   if (line.words().empty()) {
     KVASIR_ASSIGN_OR_RETURN(const PlanQuestion question, ReadQuestion(line, /*needs_memory=*/false));
-    ask.launch = LaunchOf(question, ask.release);
+    KVASIR_ASSIGN_OR_RETURN(ask.launch, LaunchOf(question, ask.release));
     if (!line.Has("kv-memory")) ask.launch->options.kv_cache_memory_bytes.reset();
   } else {
     const auto read = [](std::string_view path) {

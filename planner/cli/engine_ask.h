@@ -44,7 +44,7 @@ struct EngineAsk {
 [[nodiscard]] bool AsksEngine(const CommandLine& line);
 
 // The launch of our own flags.
-[[nodiscard]] EngineLaunch LaunchOf(const PlanQuestion& question, EngineRelease release);
+[[nodiscard]] absl::StatusOr<EngineLaunch> LaunchOf(const PlanQuestion& question, EngineRelease release);
 
 // The pasted command, or our own flags, with models found and memory not yet known. Errors of usage.
 [[nodiscard]] absl::StatusOr<EngineAsk> ReadEngineLaunch(const CommandLine& line);

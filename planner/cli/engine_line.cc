@@ -32,7 +32,9 @@ std::optional<Alternative> EngineLine(const PlanQuestion& question,
   if (question.options.kv_memory_bytes.empty() || capacity.empty()) return std::nullopt;
   Alternative line;
   line.label = "vLLM 2026-11";
-  EngineLaunch launch = LaunchOf(question, ReleaseOf(kVersion));
+  absl::StatusOr<EngineLaunch> asked_launch = LaunchOf(question, ReleaseOf(kVersion));
+  if (!asked_launch.ok()) return std::nullopt;
+  EngineLaunch launch = *std::move(asked_launch);
   launch.options.replay_ssm.reset();
   launch.options.prefix_caching = false;  // as in our own plan
   launch.options.allow_long_model_len = true;

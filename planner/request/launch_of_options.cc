@@ -12,28 +12,32 @@
 #include "common/base/typed_error.h"
 #include "planner/request/backends.h"
 #include "planner/request/build_request.h"
+#include "planner/request/engine_drafting.h"
 
 namespace kvasir {
 namespace {
 
+// Our words and the engine's.
 constexpr std::array kCacheWords = {
+    std::pair{std::string_view("auto"), std::string_view("auto")},
     std::pair{std::string_view("bf16"), std::string_view("bfloat16")},
     std::pair{std::string_view("f16"), std::string_view("float16")},
     std::pair{std::string_view("fp8_e4m3"), std::string_view("fp8")},
 };
 
-absl::Status SetCacheDtype(const PlanOptions& options, LaunchOptions& launch) {
-  if (options.cache_dtype.empty() || options.cache_dtype == "auto") return absl::OkStatus();
+absl::Status SetCacheDtype(const std::string& word, LaunchOptions& options) {
   for (const auto& [ours, engine] : kCacheWords) {
-    if (options.cache_dtype == ours) launch.kv_cache_dtype = engine;
+    if (word == ours) options.kv_cache_dtype = engine;
   }
-  if (launch.kv_cache_dtype.has_value()) return absl::OkStatus();
-  return FieldError(reason::kUnknownValue, "cache_dtype",
-                    absl::StrFormat("cache_dtype is \"%s\"; the engine keeps auto, bf16, f16 or fp8_e4m3",
-                                    options.cache_dtype.substr(0, 64)));
+  if (options.kv_cache_dtype.has_value()) return absl::OkStatus();
+  return FieldError(
+      reason::kUnknownValue, "cache_dtype",
+      absl::StrFormat("cache dtype \"%s\": the engine keeps auto, bf16, f16 or fp8_e4m3 for these flags; a "
+                      "launch command after -- takes all of its own words",
+                      word.substr(0, 64)));
 }
 
-// Ours is nobody else's: the engine then chooses.
+// The engine's first name of one of our backends; our own, which it does not have, leaves the choice to it.
 absl::Status SetBackend(std::string_view field, const std::string& name, OptionalText& backend) {
   if (name.empty() || name == kDefaultBackend) return absl::OkStatus();
   for (const BackendRow& row : BackendRows()) {
@@ -42,37 +46,45 @@ absl::Status SetBackend(std::string_view field, const std::string& name, Optiona
     return absl::OkStatus();
   }
   return FieldError(reason::kUnknownValue, field,
-                    absl::StrFormat("%s is \"%s\", which the engine does not have; leave it out, or see "
-                                    "docs/generated/backends.md",
-                                    field, name.substr(0, 64)));
+                    absl::StrFormat("backend \"%s\": the engine has none of that name; "
+                                    "docs/generated/backends.md lists them",
+                                    name.substr(0, 64)));
 }
 
 }  // namespace
 
 absl::StatusOr<EngineLaunch> LaunchOf(const ModelDescription& target,
-                                      const std::optional<ModelDescription>& draft,
-                                      const PlanOptions& options, vllm::EngineVersion version) {
+                                      const std::optional<ModelDescription>& draft, const PlanOptions& asked,
+                                      EngineRelease release) {
   EngineLaunch launch;
   launch.target = target;
   launch.draft = draft;
-  launch.release = ReleaseOf(version);
-  LaunchOptions& said = launch.options;
-  said.model = target.name;
-  said.tensor_parallel = options.tp;
-  said.decode_context_parallel = options.dcp;
-  if (options.dcp > 1) said.dcp_interleave = options.interleave;
-  const auto longest = std::max_element(options.contexts.begin(), options.contexts.end());
-  const bool limit = options.contexts.empty() ||  // 0 stands for the model's own
-                     std::find(options.contexts.begin(), options.contexts.end(), 0) != options.contexts.end();
-  if (!limit) said.max_model_len = *longest;
-  if (options.block_tokens != 0) said.block_size = options.block_tokens;
-  if (options.prefill_chunk != 0) said.max_num_batched_tokens = options.prefill_chunk;
-  KVASIR_RETURN_IF_ERROR(SetCacheDtype(options, said));
-  KVASIR_RETURN_IF_ERROR(SetBackend("target_backend", options.target_backend, said.attention_backend));
-  KVASIR_RETURN_IF_ERROR(SetBackend("draft_backend", options.draft_backend, said.spec_attention_backend));
+  launch.release = release;
+  LaunchOptions& options = launch.options;
+  options.model = target.name;
+  options.tensor_parallel = asked.tp;
+  options.decode_context_parallel = asked.dcp;
+  options.dcp_interleave = asked.interleave;
+  KVASIR_RETURN_IF_ERROR(SetCacheDtype(asked.cache_dtype, options));
+  options.max_num_seqs = asked.max_requests;
+  if (asked.block_tokens != 0) options.block_size = asked.block_tokens;
+  if (asked.prefill_chunk != 0) options.max_num_batched_tokens = asked.prefill_chunk;
+  KVASIR_RETURN_IF_ERROR(SetBackend("target_backend", asked.target_backend, options.attention_backend));
+  std::int64_t longest = 0;
+  for (const std::int64_t tokens : asked.contexts) {
+    longest = tokens == 0 ? target.context : std::max(longest, tokens);
+  }
+  if (longest != 0) options.max_model_len = longest;
   if (draft.has_value()) {
-    said.spec_model = draft->name;
-    said.spec_tokens = DraftTokensOf(options, true);
+    options.spec_model = draft->name;
+    if (draft->draft.has_value()) options.spec_method = std::string(EngineMethodOf(draft->draft->method));
+    options.spec_tokens = DraftTokensOf(asked, true);
+    KVASIR_RETURN_IF_ERROR(SetBackend("draft_backend", asked.draft_backend, options.spec_attention_backend));
+  }
+  if (asked.state_rollback == "replay") options.replay_ssm = true;
+  if (!asked.kv_memory_bytes.empty()) {
+    options.kv_cache_memory_bytes =
+        *std::min_element(asked.kv_memory_bytes.begin(), asked.kv_memory_bytes.end());
   }
   return launch;
 }

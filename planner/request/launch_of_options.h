@@ -12,12 +12,12 @@
 
 namespace kvasir {
 
-// The longest context becomes the engine's maximum length. What a launch cannot say (state_rollback,
-// min_requests, the reference backend, max_requests) is left to the engine's defaults. InvalidArgument: a
-// cache dtype or backend that the engine does not have.
+// The longest context becomes the engine's maximum length, the least memory its cache; what a launch cannot
+// say, and our own backend, is left to the engine's defaults. InvalidArgument: a cache dtype or backend that
+// the engine does not have.
 [[nodiscard]] absl::StatusOr<EngineLaunch> LaunchOf(const ModelDescription& target,
                                                     const std::optional<ModelDescription>& draft,
-                                                    const PlanOptions& options, vllm::EngineVersion version);
+                                                    const PlanOptions& asked, EngineRelease release);
 
 }  // namespace kvasir
 

@@ -135,9 +135,11 @@ absl::StatusOr<plan::v1::EnginePrediction> AnswerModels(const planner::v1::Creat
   KVASIR_ASSIGN_OR_RETURN(const ModelQuestion question, ModelQuestionFromProto(request));
   const vllm::EngineVersion version = EngineRuleset(question.options.ruleset).value_or(kVersions.back());
   const absl::StatusOr<EngineLaunch> launch =
-      LaunchOf(question.target, question.draft, question.options, version);
+      LaunchOf(question.target, question.draft, question.options, ReleaseOf(version));
   if (!launch.ok()) return WithinField("options", launch.status());
-  return PredictLaunch(*launch, question.options.kv_memory_bytes);
+  absl::StatusOr<plan::v1::EnginePrediction> prediction =
+      PredictLaunch(*launch, question.options.kv_memory_bytes);
+  return prediction.ok() ? prediction : WithinField("options", prediction.status());
 }
 
 }  // namespace
