@@ -22,7 +22,7 @@ namespace {
 using vllm::EngineCase;
 
 constexpr int kDepthMax = 16;
-constexpr CaseRange kMemory{-(std::int64_t{1} << 50), std::int64_t{1} << 50};
+constexpr CaseRange kMemory{-(std::int64_t{1} << 60), std::int64_t{1} << 60};
 
 // Workers times layers: what a plan's size grows with.
 constexpr std::size_t kWorkerLayersMax = std::size_t{1} << 18;
@@ -119,7 +119,7 @@ class CaseReader {
       const std::optional<std::int64_t> value = IntIn(bytes, kMemory);
       if (!value.has_value()) {
         root_.Fail(reason::kValueOutOfRange, "available_memory_bytes", bytes,
-                   "is no whole number within 2^50");
+                   "is no whole number within 2^60");
         return;
       }
       case_.workers.emplace_back();
