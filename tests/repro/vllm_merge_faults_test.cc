@@ -72,6 +72,25 @@ TEST(Issue54649, TheMergedFlagDependsOnNoOrder) {
   }
 }
 
+// https://github.com/vllm-project/vllm/pull/56952: one flag for both; whoever asks is told which layers
+// inherit it.
+TEST(Pull56952, CausalLayersThatInheritTheDraftsFlagAreNamed) {
+  for (const EngineVersion version : testing::kBothVersions) {
+    CaseBuilder mixed;
+    mixed.Layers("target", MlaSpec(), 24);
+    mixed.Layers("draft", DraftMla(), 5);
+    const EnginePlan plan = PlanEngine(mixed.engine_case(), version);
+    const auto warned = std::count_if(plan.warnings.begin(), plan.warnings.end(), [](const auto& warning) {
+      return warning.message.find("24 causal layers (target.0") != std::string::npos &&
+             warning.message.find("5 non-causal ones (draft.24") != std::string::npos;
+    });
+    EXPECT_EQ(warned, 1);
+    CaseBuilder alone;
+    alone.Layers("target", MlaSpec(), 24);
+    EXPECT_TRUE(PlanEngine(alone.engine_case(), version).warnings.empty());
+  }
+}
+
 // https://github.com/vllm-project/vllm/issues/54649 on the recorded cases of the changed merge rule.
 TEST(Issue54649, RecordedCasesDoNotDependOnTheOrder) {
   KVASIR_SHARED_DATA_OR_SKIP(data);

@@ -34,7 +34,7 @@ class Planning {
 
   EnginePlan Run() && {
     plan_.failure = Steps();
-    plan_.warnings = WarningsOf(table_, config_, plan_, notes_, case_.layers);
+    plan_.warnings = WarningsOf(table_, case_, plan_, notes_);
     plan_.log = std::move(notes_.log);
     plan_.specs = std::move(table_).TakeSpecs();
     return std::move(plan_);

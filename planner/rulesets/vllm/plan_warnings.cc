@@ -150,15 +150,44 @@ std::vector<EngineWarning> FatalDefect(const EnginePlan& plan) {
   return {};
 }
 
+// A merged group has one flag for its blocks' masks. The engine takes any member's, and so causal layers run
+// without a mask where a draft's do.
+std::vector<EngineWarning> SharedCausality(const EngineCase& asked, const EnginePlan& plan) {
+  std::vector<EngineWarning> warnings;
+  for (std::size_t i = 0; i < plan.groups.size(); ++i) {
+    if (!std::holds_alternative<std::int32_t>(plan.groups[i].spec)) continue;
+    std::vector<std::int32_t> causal;
+    std::vector<std::int32_t> non_causal;
+    for (const std::int32_t layer : plan.groups[i].layers) {
+      const auto place = static_cast<std::size_t>(asked.layers[static_cast<std::size_t>(layer)].spec);
+      const bool flag = asked.specs[place].non_causal_multi_token_decode || asked.specs[place].non_causal;
+      (flag ? non_causal : causal).push_back(layer);
+    }
+    if (causal.empty() || non_causal.empty()) continue;
+    const auto name = [&](std::int32_t layer) { return asked.layers[static_cast<std::size_t>(layer)].name; };
+    warnings.push_back(
+        {kDefect,
+         absl::StrFormat(
+             "group %d gives %d causal layers (%s ...) and %d non-causal ones (%s ...) one flag: the "
+             "causal layers then verify drafted tokens without a mask, or are refused for a backend "
+             "that they do not need",
+             i, causal.size(), name(causal.front()), non_causal.size(), name(non_causal.front())),
+         "https://github.com/vllm-project/vllm/pull/56952"});
+  }
+  return warnings;
+}
+
 }  // namespace
 
-std::vector<EngineWarning> WarningsOf(const SpecTable& table, const EngineConfig& config,
-                                      const EnginePlan& plan, const GroupingNotes& notes,
-                                      const std::vector<EngineLayer>& names) {
+std::vector<EngineWarning> WarningsOf(const SpecTable& table, const EngineCase& asked, const EnginePlan& plan,
+                                      const GroupingNotes& notes) {
+  const EngineConfig& config = asked.config;
+  const std::vector<EngineLayer>& names = asked.layers;
   std::vector<EngineWarning> warnings;
   std::array found = {
       Divergence(table, plan, names, notes), MissingAssertion(plan, notes), ForeignTensors(plan),
-      PackedOvercount(table, config, plan),  UnmarkedDraft(config, plan),   FatalDefect(plan)};
+      PackedOvercount(table, config, plan),  UnmarkedDraft(config, plan),   FatalDefect(plan),
+      SharedCausality(asked, plan)};
   for (std::vector<EngineWarning>& some : found) {
     warnings.insert(warnings.end(), std::make_move_iterator(some.begin()),
                     std::make_move_iterator(some.end()));

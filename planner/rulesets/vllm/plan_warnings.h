@@ -12,11 +12,9 @@
 
 namespace kvasir::vllm {
 
-// `plan` is complete but for its specs, which are `table`'s, and its warnings. `names` are the
-// case's layer names.
-[[nodiscard]] std::vector<EngineWarning> WarningsOf(const SpecTable& table, const EngineConfig& config,
-                                                    const EnginePlan& plan, const GroupingNotes& notes,
-                                                    const std::vector<EngineLayer>& names);
+// `plan` is complete but for its specs, which are `table`'s, and its warnings; it is what became of `asked`.
+[[nodiscard]] std::vector<EngineWarning> WarningsOf(const SpecTable& table, const EngineCase& asked,
+                                                    const EnginePlan& plan, const GroupingNotes& notes);
 
 }  // namespace kvasir::vllm
 
