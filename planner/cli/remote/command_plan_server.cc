@@ -225,7 +225,7 @@ int RunPlanOnServer(const Console& console, Args args) {
   const std::string form = line->ValueOr("output", "table");
   const absl::Status output = CheckOutput(form, /*has_text=*/true);
   if (!output.ok()) return BadUsage(console, "plan", output);
-  const absl::StatusOr<Session> session = OpenSession(console, *line);
+  const absl::StatusOr<Session> session = OpenSession(console, *line, /*has_text=*/true);
   if (!session.ok()) return BadUsage(console, "plan", session.status());
   if (line->Has("specs") || !line->words().empty()) {
     const absl::StatusOr<planner::v1::CreatePlanRequest> request = MakeEngineRequest(*line);

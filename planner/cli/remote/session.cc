@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "common/base/error_reasons.h"
 #include "common/base/status_macros.h"
 #include "common/base/typed_error.h"
 #include "common/rpc/address.h"
@@ -37,13 +38,13 @@ std::vector<Flag> WithSessionFlags(std::span<const Flag> own) {
   return flags;
 }
 
-absl::StatusOr<Session> OpenSession(const Console& console, const CommandLine& line) {
+absl::StatusOr<Session> OpenSession(const Console& console, const CommandLine& line, bool has_text) {
   Session session;
   session.server =
       line.ValueOr("server", console.variable("KVASIR_SERVER").value_or(std::string(kServerDefault)));
   session.deployment = line.ValueOr("deployment", "default");
   session.output = line.ValueOr("output", "table");
-  KVASIR_RETURN_IF_ERROR(CheckOutput(session.output, /*has_text=*/false));
+  KVASIR_RETURN_IF_ERROR(CheckOutput(session.output, has_text));
   KVASIR_ASSIGN_OR_RETURN(session.timeout, DurationOr(line, "timeout", session.timeout));
   KVASIR_ASSIGN_OR_RETURN(const Address address, ParseAddress(session.server));
   session.channel = MakeChannel(address);
@@ -58,7 +59,9 @@ int ServiceFailure(const Console& console, std::string_view command, const absl:
   if (!error.field.empty()) table.Row({"field", error.field});
   for (const auto& [name, value] : error.metadata) table.Row({name, value});
   console.err << table.Text(4);
-  return error.code == absl::StatusCode::kInvalidArgument ? kExitBadUsage : kExitServiceFailure;
+  const bool callers =
+      error.code == absl::StatusCode::kInvalidArgument || error.reason == reason::kModelUnknown;
+  return callers ? kExitBadUsage : kExitServiceFailure;
 }
 
 absl::StatusOr<std::chrono::milliseconds> ParseDuration(std::string_view text) {

@@ -27,13 +27,14 @@ struct Session {
   std::string server;      // host:port
   std::string deployment;  // "default" unless --deployment is given
   std::chrono::milliseconds timeout{30'000};
-  std::string output;  // table | json
+  std::string output;  // table | json | text
   std::shared_ptr<grpc::Channel> channel;
 };
 
-// --server, else KVASIR_SERVER, else kServerDefault. InvalidArgument: an address, a duration or a form that
-// is none.
-[[nodiscard]] absl::StatusOr<Session> OpenSession(const Console& console, const CommandLine& line);
+// --server, else KVASIR_SERVER, else kServerDefault. `has_text`: --output may be text too. InvalidArgument:
+// an address, a duration or a form that is none.
+[[nodiscard]] absl::StatusOr<Session> OpenSession(const Console& console, const CommandLine& line,
+                                                  bool has_text = false);
 
 // "<command> failed   REASON", the message and the values that travelled with it, on the error stream. Gives
 // kExitBadUsage where the service says that an argument is wrong, else kExitServiceFailure.
