@@ -34,7 +34,8 @@ std::int64_t ReadWidth(const ConfigObject& config) {
   if (!config.BoolOr("block_auto_adjust_ff_dim", false)) return given;
   const double factor = config.RealOr("block_ffn_dim_multiplier", {0.0, 64.0}, 1.0);
   const std::int64_t multiple = config.IntOr("block_multiple_of", kDimRange, 256);
-  const auto width = static_cast<std::int64_t>(factor * static_cast<double>(2 * given / 3));
+  const std::int64_t two_thirds = 2 * given / 3;
+  const auto width = static_cast<std::int64_t>(factor * static_cast<double>(two_thirds));
   return (width + multiple - 1) / multiple * multiple;
 }
 

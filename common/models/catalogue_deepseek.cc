@@ -109,7 +109,7 @@ ModelDescription LongcatFlash() {
       Make({.architecture = "LongcatFlashForCausalLM", .hidden = 6144, .vocab = 131072, .context = 131072});
   m.rope.theta = 1e7;
   Add(m, 28, V3Mla(64, 1536),
-      {.intermediate = 2 * 12288, .experts = 512, .experts_per_token = 12, .expert_intermediate = 2048});
+      {.intermediate = 24576, .experts = 512, .experts_per_token = 12, .expert_intermediate = 2048});
   for (ModelLayer& layer : m.layers) layer.extra = {layer.mixer};
   return m;
 }

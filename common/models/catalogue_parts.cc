@@ -50,7 +50,7 @@ void PredictLikeLast(ModelDescription& model) {
 }
 
 WeightQuantisation Fp8Blocks() {
-  constexpr WeightFormat kFormat{.bits = 8, .group = 128 * 128, .scale_bits = 32};
+  constexpr WeightFormat kFormat{.bits = 8, .group = std::int64_t{128} * 128, .scale_bits = 32};
   WeightQuantisation q;
   q.method = "fp8";
   q.mixers = q.dense = q.experts = q.shared = kFormat;

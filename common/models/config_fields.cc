@@ -139,9 +139,8 @@ std::optional<DType> ReadStateDType(const ConfigObject& config, std::string_view
   return std::nullopt;
 }
 
-void AddLayer(MixerShape mixer, const MlpShape& mlp, std::vector<ModelLayer>& layers) {
-  layers.push_back(
-      {.index = static_cast<std::int32_t>(layers.size()), .mixer = std::move(mixer), .mlp = mlp});
+void AddLayer(const MixerShape& mixer, const MlpShape& mlp, std::vector<ModelLayer>& layers) {
+  layers.push_back({.index = static_cast<std::int32_t>(layers.size()), .mixer = mixer, .mlp = mlp});
 }
 
 void AddMtpLayers(const ConfigObject& config, std::string_view field, const ModelLayer& layer,

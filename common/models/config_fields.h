@@ -75,7 +75,7 @@ enum class WindowSwitch : std::int8_t { kIfPresent, kRequired };
                                                   std::optional<DType> fallback);
 
 // Appends a layer, numbered by its place.
-void AddLayer(MixerShape mixer, const MlpShape& mlp, std::vector<ModelLayer>& layers);
+void AddLayer(const MixerShape& mixer, const MlpShape& mlp, std::vector<ModelLayer>& layers);
 
 // num_nextn_predict_layers layers of multi-token prediction, each like `layer`.
 void AddMtpLayers(const ConfigObject& config, std::string_view field, const ModelLayer& layer,

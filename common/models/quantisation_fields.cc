@@ -20,7 +20,7 @@ constexpr WeightFormat kNvfp4{.bits = 4, .group = 16, .scale_bits = 8};
 constexpr WeightFormat kMxfp4{.bits = 4, .group = 32, .scale_bits = 8};
 constexpr WeightFormat kMxfp8{.bits = 8, .group = 32, .scale_bits = 8};
 constexpr WeightFormat kFp8{.bits = 8};
-constexpr WeightFormat kFp8Blocks{.bits = 8, .group = 128 * 128, .scale_bits = 32};
+constexpr WeightFormat kFp8Blocks{.bits = 8, .group = std::int64_t{128} * 128, .scale_bits = 32};
 constexpr WeightFormat kInt4{.bits = 4, .group = 128, .scale_bits = 16};
 
 // Lists of modules have an entry for each of thousands of matrices.

@@ -129,11 +129,13 @@ void ShowModel(const Console& console, const ModelDescription& model, const Mode
   head.Row({"vocabulary", Thousands(model.vocab)});
   head.Row({"dtype", std::string(DTypeName(model.dtype))});
   head.Row({"layers", std::to_string(model.layers.size())});
-  if (model.mtp_depth > 0)
+  if (model.mtp_depth > 0) {
     head.Row({"", absl::StrFormat("and %d that predict %d tokens ahead", model.mtp_layers.size(),
                                   model.mtp_depth)});
-  if (model.encoder.has_value())
+  }
+  if (model.encoder.has_value()) {
     head.Row({"", absl::StrFormat("behind an encoder of %d, which keeps nothing", model.encoder->layers)});
+  }
   AddQuantisation(model.quantisation, head);
   if (model.draft.has_value()) AddDraft(*model.draft, head);
   head.Row({"digest", ModelDigest(model)});

@@ -55,6 +55,11 @@ std::optional<Json> ReadJson(const std::string& path) {
   return json;
 }
 
+// A file of a model's folder among the shared configurations; "" is the folder itself.
+std::string PathOf(const std::string& data, std::string_view folder, std::string_view file = "") {
+  return (fs::path(data) / "configs" / folder / file).string();
+}
+
 const ExpectedLayers* Expectation(std::string_view folder) {
   for (const ExpectedLayers& row : AllExpectedLayers()) {
     if (row.folder == folder) return &row;
@@ -77,8 +82,8 @@ TEST(PublicConfigs, EveryOneIsReadIntoTheRightLayers) {
   int read = 0;
   int compared = 0;
   for (const std::string& folder : Folders(data)) {
-    const std::string path = data + "/configs/" + folder;
-    if (!fs::exists(path + "/config.json")) continue;
+    const std::string path = PathOf(data, folder);
+    if (!fs::exists(fs::path(path) / "config.json")) continue;
     const auto model = ReadConfigPath(path);
     EXPECT_TRUE(model.ok()) << folder << ": " << model.status();
     if (!model.ok()) continue;
@@ -114,7 +119,7 @@ TEST(PublicConfigs, FactsAgree) {
   int fields = 0;
   int pages = 0;
   for (const std::string& folder : Folders(data)) {
-    const std::optional<Json> facts = ReadJson(data + "/configs/" + folder + "/facts.json");
+    const std::optional<Json> facts = ReadJson(PathOf(data, folder, "facts.json"));
     if (!facts.has_value()) continue;
     const std::optional<std::string> config = ConfigOfFacts(*facts);
     if (!config.has_value()) continue;
@@ -207,8 +212,8 @@ TEST(PublicConfigs, WhatVllmExpectsOfThemAgrees) {
         ++errors;
         continue;
       }
-      const std::string path = data + "/configs/" + FolderOf(SameShapeAs(hub_name));
-      if (fs::exists(path + "/config.json")) {
+      const std::string path = PathOf(data, FolderOf(SameShapeAs(hub_name)));
+      if (fs::exists(fs::path(path) / "config.json")) {
         const auto model = ReadConfigPath(path);
         KVASIR_ASSERT_OK(model);
         ExpectArch(expected, *model, true);
@@ -231,7 +236,7 @@ TEST(PublicConfigs, FactsOfVllmAgreeWithTheCatalogue) {
   KVASIR_SHARED_DATA_OR_SKIP(data);
   int compared = 0;
   for (const std::string& folder : Folders(data)) {
-    const std::optional<Json> facts = ReadJson(data + "/configs/" + folder + "/facts.json");
+    const std::optional<Json> facts = ReadJson(PathOf(data, folder, "facts.json"));
     if (!facts.has_value() || !facts->contains("vllm_arch")) continue;
     const auto known = FindInCatalogue(HubName(folder));
     if (!known.ok()) continue;
@@ -262,8 +267,8 @@ TEST(PublicConfigs, CatalogueEntriesAreWhatTheFilesSay) {
   for (const CatalogueEntry& entry : ListCatalogue()) {
     const auto known = FindInCatalogue(entry.name);
     KVASIR_ASSERT_OK(known);
-    const std::string path = data + "/configs/" + FolderOf(entry.hub_name);
-    if (fs::exists(path + "/config.json")) {
+    const std::string path = PathOf(data, FolderOf(entry.hub_name));
+    if (fs::exists(fs::path(path) / "config.json")) {
       auto model = ReadConfigPath(path);
       KVASIR_ASSERT_OK(model);
       model->name = known->name;
@@ -276,7 +281,7 @@ TEST(PublicConfigs, CatalogueEntriesAreWhatTheFilesSay) {
       ++whole;
       continue;
     }
-    const std::optional<Json> facts = ReadJson(path + "/facts.json");
+    const std::optional<Json> facts = ReadJson(PathOf(data, FolderOf(entry.hub_name), "facts.json"));
     const std::optional<std::string> config = facts.has_value() ? ConfigOfFacts(*facts) : std::nullopt;
     if (!config.has_value()) continue;
     const auto model = ReadConfigJson(*config, "facts");

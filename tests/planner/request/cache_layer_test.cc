@@ -33,9 +33,10 @@ std::string CacheText(const CacheLayer& layer) {
     out += " " + std::to_string(latent->latent_dim) + "+" + std::to_string(latent->rope_dim);
     if (latent->window > 0) out += " w" + std::to_string(latent->window);
   } else {
-    for (const StateTensor& state : std::get<StateCache>(layer.cache).states)
+    for (const StateTensor& state : std::get<StateCache>(layer.cache).states) {
       out +=
           " " + state.name + "=" + std::to_string(state.elements) + ":" + std::string(DTypeName(state.dtype));
+    }
   }
   return layer.dtype.has_value() ? out + " " + std::string(DTypeName(*layer.dtype)) : out;
 }
