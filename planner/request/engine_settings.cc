@@ -223,6 +223,10 @@ void SetBlocks(const EngineLaunch& launch, EngineSettings& settings) {
   } else if (IsSparse(launch.target)) {
     settings.kernel_block = 64;
     settings.block = 64;
+  } else if (settings.backend.empty() && HasLatent(launch.target) && !HasStates(launch.target) &&
+             !launch.options.block_size.has_value()) {
+    settings.assumed.push_back(
+        "blocks of 16 tokens; some latent backends take 32, 64 or 128 (--gpu or --attention-backend says)");
   }
   settings.block_was_said = launch.options.block_size.has_value();
   settings.block = launch.options.block_size.value_or(settings.block);

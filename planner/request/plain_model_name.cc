@@ -11,10 +11,11 @@ bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // Words that say how a copy was made, not what it is.
 bool IsRemark(std::string_view word) {
-  constexpr std::array<std::string_view, 26> kWords = {
-      "nvfp4", "mxfp4", "fp8",      "bf16",      "int4",    "int8", "awq",      "gptq",          "autoround",
-      "4bit",  "8bit",  "instruct", "it",        "base",    "chat", "thinking", "mtp",           "heretic",
-      "w8a8",  "w4a16", "dynamic",  "quantized", "unsloth", "hf",   "meta",     "w8a8.quantized"};
+  constexpr std::array<std::string_view, 32> kWords = {
+      "nvfp4",     "mxfp4",          "fp8",    "bf16",     "int4",    "int8",      "awq",     "gptq",
+      "autoround", "4bit",           "8bit",   "instruct", "it",      "base",      "chat",    "thinking",
+      "mtp",       "heretic",        "w8a8",   "w4a16",    "dynamic", "quantized", "unsloth", "hf",
+      "meta",      "w8a8.quantized", "nvidia", "modelopt", "gguf",    "qat",       "pt",      "abliterated"};
   if (std::find(kWords.begin(), kWords.end(), word) != kWords.end()) return true;
   // A date: 2507, 2603.
   return word.size() == 4 && std::all_of(word.begin(), word.end(), IsDigit) && word.front() == '2';

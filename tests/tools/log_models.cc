@@ -15,112 +15,67 @@
 #include "common/models/catalogue.h"
 #include "common/models/read_config.h"
 #include "planner/request/plain_model_name.h"
+#include "tests/tools/known_shapes.h"
 
 namespace kvasir {
 namespace {
 
-ModelDescription Named(std::string name, std::int64_t context) {
-  ModelDescription model;
-  model.name = std::move(name);
-  model.context = context;
-  return model;
-}
-
-void Append(ModelDescription& model, MixerShape mixer) {
-  ModelLayer layer;
-  layer.index = static_cast<std::int32_t>(model.layers.size());
-  layer.mixer = std::move(mixer);
-  model.layers.push_back(std::move(layer));
-}
-
-ModelDescription Uniform(const std::string& name, int layers, std::int64_t kv_heads, std::int64_t dim) {
-  ModelDescription model = Named(name, 1 << 20);
-  for (int i = 0; i < layers; ++i) {
-    Append(model,
-           AttentionShape{.heads = kv_heads * 4, .kv_heads = kv_heads, .head_dim = dim, .value_dim = dim});
-  }
-  return model;
-}
-
-ModelDescription Latent(const std::string& name, int layers, std::int64_t lora, std::int64_t rope) {
-  ModelDescription model = Named(name, 1 << 20);
-  for (int i = 0; i < layers; ++i)
-    Append(model, MlaShape{.heads = 64, .kv_lora_rank = lora, .rope_dim = rope});
-  return model;
-}
-
-// Full attention in every `every`-th layer, gated delta nets between; one MTP layer of full attention.
-ModelDescription Gated(const std::string& name, int layers, int every, std::int64_t kv_heads,
-                       std::int64_t value_heads) {
-  const AttentionShape full{.heads = kv_heads * 6, .kv_heads = kv_heads, .head_dim = 256, .value_dim = 256};
-  ModelDescription model = Named(name, 1 << 20);
-  for (int i = 0; i < layers; ++i) {
-    if ((i + 1) % every == 0) {
-      Append(model, full);
-    } else {
-      Append(model, GatedDeltaShape{.key_heads = 16,
-                                    .value_heads = value_heads,
-                                    .key_dim = 128,
-                                    .value_dim = 128,
-                                    .conv_kernel = 4,
-                                    .state_dtype = DType::kF32});
-    }
-  }
-  ModelLayer mtp;
-  mtp.mixer = full;
-  model.mtp_layers.push_back(mtp);
-  model.mtp_depth = 1;
-  return model;
-}
-
-ModelDescription NemotronNano4b() {
-  ModelDescription model = Named("nemotron-3-nano-4b", 1 << 20);
-  for (int i = 0; i < 25; ++i) {
-    if (i % 6 == 5) {
-      Append(model, AttentionShape{.heads = 32, .kv_heads = 8, .head_dim = 128, .value_dim = 128});
-    } else {
-      Append(model,
-             Mamba2Shape{.heads = 96, .head_dim = 80, .state_dim = 128, .groups = 8, .conv_kernel = 4});
-    }
-  }
-  return model;
-}
-
-// Models that logs name and whose configuration is in no folder of ours: facts of their model cards.
-struct Shape {
-  std::string_view name;
-  ModelDescription (*make)();
-};
-constexpr std::array kShapes = {
-    Shape{"kimi-k2", [] { return Latent("kimi-k2", 61, 512, 64); }},
-    Shape{"mistral-7b", [] { return Uniform("mistral-7b", 32, 8, 128); }},
-    Shape{"mistral-small-3.2-24b", [] { return Uniform("mistral-small-3.2-24b", 40, 8, 128); }},
-    Shape{"mistral-small-4-119b", [] { return Latent("mistral-small-4-119b", 36, 256, 64); }},
-    Shape{"nvidia-nemotron-3-nano-4b", NemotronNano4b},
-    Shape{"qwen2-7b", [] { return Uniform("qwen2-7b", 28, 4, 128); }},
-    Shape{"qwen2.5-7b", [] { return Uniform("qwen2.5-7b", 28, 4, 128); }},
-    Shape{"qwen2.5-14b", [] { return Uniform("qwen2.5-14b", 48, 8, 128); }},
-    Shape{"qwen2.5-32b", [] { return Uniform("qwen2.5-32b", 64, 8, 128); }},
-    Shape{"qwen2.5-72b", [] { return Uniform("qwen2.5-72b", 80, 8, 128); }},
-    Shape{"qwen3-235b-a22b", [] { return Uniform("qwen3-235b-a22b", 94, 4, 128); }},
-    Shape{"qwen3.5-9b", [] { return Gated("qwen3.5-9b", 32, 4, 4, 32); }},
-    Shape{"qwen3.5-27b", [] { return Gated("qwen3.5-27b", 64, 4, 4, 48); }},
-    Shape{"llama-3.3-70b", [] { return Uniform("llama-3.3-70b", 80, 8, 128); }},
-};
-
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Whether two names differ in one digit after a point: releases of one shape, "qwen3.6-27b" and
-// "qwen3.5-27b".
+// Whether two names differ in one digit after a point, or one has no point there: releases of one shape,
+// "qwen3.6-27b" and "qwen3.5-27b", "minimax-m2" and "minimax-m2.5".
 bool SamePointRelease(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  std::size_t differences = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (a[i] == b[i]) continue;
-    const bool after_point = i > 0 && a[i - 1] == '.' && IsDigit(a[i]) && IsDigit(b[i]);
-    if (!after_point || ++differences > 1) return false;
+  if (a.size() > b.size()) std::swap(a, b);
+  std::size_t at = 0;
+  while (at < a.size() && a[at] == b[at]) ++at;
+  if (at == b.size()) return false;
+  if (a.size() == b.size()) {
+    const bool point = at > 0 && a[at - 1] == '.' && IsDigit(a[at]) && IsDigit(b[at]);
+    return point && a.substr(at + 1) == b.substr(at + 1);
   }
-  return differences == 1;
+  return b.size() == a.size() + 2 && b[at] == '.' && IsDigit(b[at + 1]) && a.substr(at) == b.substr(at + 2);
+}
+
+// "a4b": how many parameters of a mixture a token meets.
+bool IsActivated(std::string_view word) {
+  return word.size() > 2 && word.front() == 'a' && word.back() == 'b' &&
+         std::all_of(word.begin() + 1, word.end() - 1, IsDigit);
+}
+
+// Words that name another shape, not a copy: a size, or a member of the family.
+bool IsOtherShape(std::string_view word) {
+  constexpr std::array<std::string_view, 14> kWords = {"air",  "distill", "flash", "lite", "mini",
+                                                       "nano", "next",    "omni",  "pro",  "small",
+                                                       "vl",   "v",       "max",   "coder"};
+  if (std::find(kWords.begin(), kWords.end(), word) != kWords.end()) return true;
+  const bool size = word.size() > 1 && (word.back() == 'b' || word.back() == 'm') && IsDigit(word.front());
+  return size || IsActivated(word);
+}
+
+std::vector<std::string_view> WordsOf(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (!text.empty()) {
+    const std::size_t dash = std::min(text.find('-'), text.size());
+    if (dash > 0) words.push_back(text.substr(0, dash));
+    text.remove_prefix(std::min(dash + 1, text.size()));
+  }
+  return words;
+}
+
+// "gemma-4-26b-a4b" for "gemma-4-26b".
+bool IsKnownMore(std::string_view known, std::string_view key) {
+  if (known.size() <= key.size() || known.substr(0, key.size()) != key || known[key.size()] != '-')
+    return false;
+  return IsActivated(known.substr(key.size() + 1));
+}
+
+// "kimi-k2" for "kimi-k2.6" and for "kimi-k2-somebody-s-copy".
+bool IsCopyOf(std::string_view known, std::string_view key) {
+  if (key.size() <= known.size() || key.substr(0, known.size()) != known) return false;
+  const std::string_view tail = key.substr(known.size());
+  if (tail.front() != '-' && tail.front() != '.') return false;
+  const std::vector<std::string_view> words = WordsOf(tail);
+  return std::none_of(words.begin(), words.end(), IsOtherShape);
 }
 
 }  // namespace
@@ -134,7 +89,7 @@ LogModels::LogModels(const std::string& configs) {
     Add(folder.substr(split + 2), {"", entry.path().string(), ""});
   }
   for (const CatalogueEntry& entry : ListCatalogue()) Add(entry.hub_name, {"", "", entry.name});
-  for (const Shape& shape : kShapes) Add(shape.name, {});
+  for (const std::string_view name : KnownShapes()) Add(name, {});
   // Files first where a name is there twice; shorter paths and names first, so that the choice is the same
   // anywhere.
   std::stable_sort(known_.begin(), known_.end(), [](const Known& a, const Known& b) {
@@ -153,19 +108,13 @@ absl::StatusOr<ModelDescription> LogModels::Find(std::string_view name) const {
   const auto read = [](const Known& known) -> absl::StatusOr<ModelDescription> {
     if (!known.path.empty()) return ReadConfigPath(known.path);
     if (!known.catalogue.empty()) return FindInCatalogue(known.catalogue);
-    for (const Shape& shape : kShapes) {
-      if (PlainModelName(shape.name) == known.key) return shape.make();
-    }
-    return absl::InternalError("unreachable");
+    return KnownShape(known.key);
   };
   const std::vector<std::function<bool(const Known&)>> passes = {
       [&](const Known& k) { return k.key == key; },
       [&](const Known& k) { return SamePointRelease(k.key, key); },
-      // "gemma-4-26b" is "gemma-4-26b-a4b"; "kimi-k2.6" is "kimi-k2".
-      [&](const Known& k) {
-        return k.key.size() > key.size() && k.key.substr(0, key.size() + 1) == key + "-";
-      },
-      [&](const Known& k) { return key.size() > k.key.size() && key.substr(0, k.key.size()) == k.key; },
+      [&](const Known& k) { return IsKnownMore(k.key, key); },
+      [&](const Known& k) { return IsCopyOf(k.key, key); },
   };
   for (const auto& fits : passes) {
     const Known* best = nullptr;

@@ -151,6 +151,14 @@ TEST(EnginePlanTest, EmittedFlagsGiveTheSamePlan) {
   EXPECT_EQ(got["plan_id"], want["plan_id"]);
 }
 
+TEST(EnginePlanTest, WhatWasNotSaidIsListed) {
+  const std::vector<std::string> launch = {"vllm", "serve", "kimi-k2", "--max-model-len", "4096"};
+  EXPECT_THAT(Kvasir(Plan({"--kv-memory", "10GiB"}, launch)).out,
+              HasSubstr("  blocks of 16 tokens; some latent"));
+  EXPECT_THAT(Kvasir(Plan({"--kv-memory", "10GiB", "--gpu", "h200"}, launch)).out,
+              ::testing::Not(HasSubstr("Assumed")));
+}
+
 // A model folder with an index, a launch file and explicit specs.
 class EngineFilesTest : public ::testing::Test {
  protected:
