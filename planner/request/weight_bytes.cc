@@ -107,6 +107,11 @@ class Counter {
   [[nodiscard]] double Head() const {
     return model_.tied_embedding ? 0 : Table() * BytesPerWeight(model_.quantisation.head, model_.dtype);
   }
+  // Of these, what a draft shares with its target; an engine may hold it twice until it has noticed.
+  [[nodiscard]] double Shared() const {
+    if (!model_.draft.has_value()) return 0;
+    return (model_.draft->own_embedding ? 0 : Embedding()) + (model_.draft->own_head ? 0 : Head());
+  }
   [[nodiscard]] double LayerTables() const {
     return static_cast<double>(model_.layer_embedding) * static_cast<double>(model_.vocab) *
            static_cast<double>(model_.layers.size()) * static_cast<double>(DTypeBytes(model_.dtype)) / tp_;
@@ -166,7 +171,8 @@ BytesRange WeightBytesOf(const ModelDescription& model, const WeightSplit& split
   // Packed weights are padded to the kernels' tiles, and files quantise a little more or less than they say.
   const WeightQuantisation& stored = model.quantisation;
   const bool packed = stored.mixers.bits + stored.dense.bits + stored.experts.bits > 0;
-  range.least = static_cast<std::int64_t>(bytes * (packed ? 0.95 : 0.99));
+  const double shared = split.pp == 1 ? counter.Shared() : 0;
+  range.least = static_cast<std::int64_t>((bytes - shared) * (packed ? 0.95 : 0.99));
   range.most = static_cast<std::int64_t>(bytes * (packed ? 1.14 : 1.04)) + (std::int64_t{256} << 20);
   range.basis = "shapes of the layers and the checkpoint's quantisation";
   if (model.multimodal) {

@@ -132,6 +132,8 @@ class Issue54649Test : public ::testing::TestWithParam<Case> {
   std::unique_ptr<CachelessModel> oracle_;
 };
 
+// https://github.com/vllm-project/vllm/issues/54649: a graph replayed with the other role's metadata. Here
+// every pass runs with the flag of its own groups, and decodes what a target without a draft does.
 TEST_P(Issue54649Test, EveryPassHasItsOwnGroupsFlag) {
   const Verdict verdict = Decode(plan_);
   EXPECT_EQ(verdict.passes, (std::set<Pass>{Pass::kTargetPrefill, Pass::kTargetVerify, Pass::kDraftContext,

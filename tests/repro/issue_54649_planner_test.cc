@@ -66,6 +66,8 @@ PlanRequest EqualLayouts(const Case& c) {
 
 class Issue54649 : public ::testing::TestWithParam<Case> {};
 
+// https://github.com/vllm-project/vllm/issues/54649: equal layouts put target and draft into one group. Here
+// they share a pool, and each role has a group with its own flag.
 TEST_P(Issue54649, EqualLayoutsShareAPoolAndNeverAGroup) {
   const PlanOutcome outcome = MakePlan(EqualLayouts(GetParam()));
   ASSERT_TRUE(std::holds_alternative<Planned>(outcome));

@@ -88,7 +88,7 @@ struct CountCase {
   std::vector<std::size_t> engine;
 };
 
-// https://github.com/vllm-project/vllm/pull/49472 (any irregular count), and the counts of the others.
+// https://github.com/vllm-project/vllm/pull/49472: any irregular count, and the counts of the others.
 TEST(Pull49472, IrregularCountsPadTheEngineAndNotTheNative) {
   const std::vector<CountCase> rows = {
       // Size 10 would serve both; today 20 with 15 and 15.
