@@ -7,7 +7,7 @@
 
 namespace kvasir {
 
-inline constexpr std::int64_t kLayersMax = 1024;  // target and draft together
+inline constexpr std::int64_t kLayersMax = 1024;    // target and draft together
 inline constexpr std::int64_t kExtraCachesMax = 8;  // of one layer, beside its first
 inline constexpr std::int64_t kRanksMax = 1024;
 inline constexpr std::int64_t kHeadsMax = 4096;

@@ -39,9 +39,8 @@ Planner& ThePlanner() {
   static Planner planner = [] {
     char directory[] = "/tmp/kvasir_bench_XXXXXX";
     if (mkdtemp(directory) == nullptr) return Planner();
-    auto process =
-        testing::Process::Start({testing::BinaryPath("kvasir-planner"), "--listen=127.0.0.1:0",
-                                 std::string("--state-dir=") + directory, "--threads=2"});
+    auto process = testing::Process::Start({testing::BinaryPath("kvasir-planner"), "--listen=127.0.0.1:0",
+                                            std::string("--state-dir=") + directory, "--threads=2"});
     if (!process.ok()) return Planner();
     const auto address = (*process)->WaitForText("listening on ");
     const auto parsed = ParseAddress(address.value_or(""));
