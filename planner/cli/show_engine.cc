@@ -129,6 +129,7 @@ void ShowList(const Console& console, std::string_view head, const std::vector<s
 
 std::vector<std::string> UnknownLines(const LaunchCommand& command) {
   std::vector<std::string> lines;
+  lines.reserve(command.unknown.size());
   for (const UnknownFlag& flag : command.unknown) {
     lines.push_back(flag.nearest.empty() ? flag.word : flag.word + "   did you mean " + flag.nearest + "?");
   }

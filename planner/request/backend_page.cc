@@ -15,12 +15,14 @@ std::string Joined(const std::vector<std::string>& words) {
 
 std::string LayoutsText(const BackendFacts& facts) {
   std::vector<std::string> words;
+  words.reserve(facts.layouts.size());
   for (const LayoutKind kind : facts.layouts) words.emplace_back(LayoutKindName(kind));
   return Joined(words);
 }
 
 std::string DtypesText(const BackendFacts& facts) {
   std::vector<std::string> words;
+  words.reserve(facts.cache_dtypes.size());
   for (const DType dtype : facts.cache_dtypes) words.emplace_back(DTypeName(dtype));
   return Joined(words);
 }
@@ -28,6 +30,7 @@ std::string DtypesText(const BackendFacts& facts) {
 std::string PagesText(const BackendRow& row) {
   if (row.page_multiple > 0) return "multiples of " + std::to_string(row.page_multiple);
   std::vector<std::string> words;
+  words.reserve(row.facts.page_tokens.size());
   for (const std::int64_t page : row.facts.page_tokens) words.push_back(std::to_string(page));
   return Joined(words);
 }

@@ -128,6 +128,12 @@ void AppendLatent(std::vector<BackendRow>& rows) {
           .Lse(LseBase::kNatural)
           .Graphs(uniform)
           .From("FlashInfer tests/attention/test_cute_dsl_mla_decode.py, test_cute_dsl_mla_dcp.py"));
+}
+
+// Sparse rows, and what is not NVIDIA's.
+void AppendMoreLatent(std::vector<BackendRow>& rows) {
+  const Kinds latent = {LayoutKind::kLatent};
+  const auto uniform = GraphClass::kUniform;
   rows.push_back(Builder("flashinfer_mla_sparse", "SM100", latent)
                      .Engine("FLASHINFER_MLA_SPARSE")
                      .Dtypes(HalfAndFp8())
@@ -274,6 +280,7 @@ void AppendMixed(std::vector<BackendRow>& rows) {
 std::vector<BackendRow> MakeBackendRows() {
   std::vector<BackendRow> rows;
   AppendLatent(rows);
+  AppendMoreLatent(rows);
   AppendKeyValue(rows);
   AppendMixed(rows);
   return rows;
