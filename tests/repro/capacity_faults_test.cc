@@ -111,7 +111,8 @@ TEST(SglangPull11309, TheIndexersKeysAreCounted) {
       "vllm serve deepseek-ai/DeepSeek-V3.2 -tp 8 --kv-cache-memory-bytes 40G --kv-cache-dtype fp8");
   const std::int64_t block = *asked.answer.plan.per_worker[0].pool_bytes_per_block;
   EXPECT_EQ(block, 64 * 61 * (656 + 132));
-  EXPECT_NEAR(static_cast<double>(975424 / 64 * block) / static_cast<double>(kGib), 43.67, 0.005);
+  const std::int64_t bytes = 975424 / 64 * block;
+  EXPECT_NEAR(static_cast<double>(bytes) / static_cast<double>(kGib), 43.67, 0.005);
 }
 
 // https://github.com/NVIDIA/TensorRT-LLM/issues/15178: on memory that CPU and GPU share, a hybrid's estimate
