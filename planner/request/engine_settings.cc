@@ -152,18 +152,13 @@ void SetCaching(const EngineLaunch& launch, EngineSettings& settings) {
 }
 
 std::string ModelDtypeWord(const EngineLaunch& launch) {
-  const std::string said = launch.options.dtype.value_or("auto");
+  std::string said = launch.options.dtype.value_or("auto");
   if (said == "half" || said == "float16") return "float16";
   if (said == "float" || said == "float32") return "float32";
   if (said == "bfloat16") return said;
-  switch (launch.target.dtype) {
-    case DType::kF16:
-      return "float16";
-    case DType::kF32:
-      return "float16";  // the engine computes fp32 checkpoints in half precision
-    default:
-      return "bfloat16";
-  }
+  // The engine computes fp32 checkpoints in half precision.
+  const bool half = launch.target.dtype == DType::kF16 || launch.target.dtype == DType::kF32;
+  return half ? "float16" : "bfloat16";
 }
 
 bool IsSparse(const ModelDescription& model) {

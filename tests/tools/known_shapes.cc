@@ -57,10 +57,10 @@ ModelDescription Named(std::string name, std::int64_t context) {
   return model;
 }
 
-void Append(ModelDescription& model, MixerShape mixer) {
+void Append(ModelDescription& model, const MixerShape& mixer) {
   ModelLayer layer;
   layer.index = static_cast<std::int32_t>(model.layers.size());
-  layer.mixer = std::move(mixer);
+  layer.mixer = mixer;
   model.layers.push_back(std::move(layer));
 }
 

@@ -92,7 +92,7 @@ LogModels::LogModels(const std::string& configs) {
   for (const std::string_view name : KnownShapes()) Add(name, {});
   // Files first where a name is there twice; shorter paths and names first, so that the choice is the same
   // anywhere.
-  std::stable_sort(known_.begin(), known_.end(), [](const Known& a, const Known& b) {
+  std::sort(known_.begin(), known_.end(), [](const Known& a, const Known& b) {
     const auto rank = [](const Known& k) { return k.path.empty() ? (k.catalogue.empty() ? 2 : 1) : 0; };
     return std::tuple(a.key, rank(a), a.path, a.catalogue) < std::tuple(b.key, rank(b), b.path, b.catalogue);
   });
