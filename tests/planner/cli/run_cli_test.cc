@@ -297,9 +297,10 @@ TEST_F(RunCliTest, InspectInJsonAddsUp) {
   for (const auto& kind : json["kinds"]) {
     const auto count = kind["count"].get<std::int64_t>();
     sequence += count * kind["bytes_per_sequence"].get<std::int64_t>();
-    if (kind["tokens_kept"] == 0)
+    if (kind["tokens_kept"] == 0) {
       token +=
           static_cast<double>(count) * kind["row_bytes"].get<double>() / kind["tokens_per_row"].get<double>();
+    }
   }
   EXPECT_EQ(json["bytes_per_token"].get<double>(), token);
   EXPECT_EQ(json["bytes_per_sequence"].get<std::int64_t>(), sequence);
