@@ -22,7 +22,8 @@ namespace {
 using Words = std::vector<std::string>;
 
 constexpr std::size_t kShownMax = 80;
-constexpr std::size_t kCompletedMin = 4;  // characters of a name that may be completed
+constexpr std::size_t kSuggestedMax = 32;  // unknown flags that get a suggestion
+constexpr std::size_t kCompletedMin = 4;   // characters of a name that may be completed
 
 // "--max_model_len" -> "max-model-len"; what follows a dot keeps its underscores.
 std::string NameOf(std::string_view word) {
@@ -73,7 +74,7 @@ class CommandReader {
     if (!row.has_value() || !row->about_cache()) {
       const bool ours = name.substr(0, 5) == "VLLM_";
       if (ours && !row.has_value()) {
-        command_.unknown.push_back({name + "=" + value.substr(0, kShownMax), NearestFlag(name)});
+        command_.unknown.push_back({name + "=" + value.substr(0, kShownMax), Nearest(name)});
       } else {
         command_.not_about_cache.push_back(name + "=" + value);
       }
@@ -221,12 +222,17 @@ class CommandReader {
     return SetLaunchValue(row, said, values, command_.options);
   }
 
+  // Of the first few unknown words; comparing is slow, and who has more of them pasted something else.
+  [[nodiscard]] std::string Nearest(const std::string& name) const {
+    return command_.unknown.size() < kSuggestedMax ? NearestFlag(name) : std::string();
+  }
+
   absl::Status Unknown(const std::string& word, const std::string& name) {
     std::string text = word;
     if (word.find('=') == std::string::npos && at_ < words_.size() && IsFlagValue(words_[at_])) {
       text += " " + words_[at_++];
     }
-    command_.unknown.push_back({std::move(text), NearestFlag(name)});
+    command_.unknown.push_back({std::move(text), Nearest(name)});
     return absl::OkStatus();
   }
 
@@ -246,17 +252,18 @@ class CommandReader {
 
   absl::Status ReadSection(const std::string& section, const nlohmann::json& object) {
     for (const auto& [key, value] : object.items()) {
-      std::string name = section + "." + key;
+      std::string name = absl::StrFormat("%s.%s", section, key);
       for (char& c : name) {
         if (c == '-' && &c > name.data() + section.size()) c = '_';  // the engine takes both
       }
       const std::optional<FlagRow> row = FindFlag(name);
       if (!row.has_value()) {
-        command_.unknown.push_back({"--" + section + "." + key + " " + JsonWord(value), NearestFlag(name)});
+        command_.unknown.push_back(
+            {absl::StrFormat("--%s.%s %s", section, key, JsonWord(value)), Nearest(name)});
       } else if (!row->about_cache()) {
-        command_.not_about_cache.push_back("--" + section + "." + key + " " + JsonWord(value));
+        command_.not_about_cache.push_back(absl::StrFormat("--%s.%s %s", section, key, JsonWord(value)));
       } else if (!value.is_null()) {
-        const std::string said = "--" + section + "." + key;
+        const std::string said = absl::StrFormat("--%s.%s", section, key);
         const bool json = row->form == ValueForm::kJson;
         KVASIR_RETURN_IF_ERROR(json ? SetJson(*row, said, value) : Set(*row, said, JsonWords(value)));
       }

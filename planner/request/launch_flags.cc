@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <functional>
+#include <map>
 
 #include "common/base/edit_distance.h"
 #include "common/base/limits.h"
@@ -132,10 +135,28 @@ void ForEachFlag(Take take) {
   ForEachOtherFlag(take);
 }
 
-bool Is(const FlagRow& row, std::string_view prefix, std::string_view name) {
-  if (row.alias.size() > kShortMax && row.alias == name) return true;
-  return name.size() == prefix.size() + row.name.size() && name.substr(0, prefix.size()) == prefix &&
-         name.substr(prefix.size()) == row.name;
+// Rows by their full names and older names, and by their short forms; the first of equal names counts.
+struct FlagIndex {
+  std::map<std::string, FlagRow, std::less<>> by_name;
+  std::map<std::string, FlagRow, std::less<>> by_short;
+};
+
+const FlagIndex& Index() {
+  static const FlagIndex kIndex = [] {
+    FlagIndex index;
+    ForEachFlag([&](const FlagRow& row, std::string_view prefix) {
+      index.by_name.emplace(std::string(prefix) + std::string(row.name), row);
+      if (row.alias.size() > kShortMax) index.by_name.emplace(row.alias, row);
+      if (!row.alias.empty() && row.alias.size() <= kShortMax) index.by_short.emplace(row.alias, row);
+    });
+    return index;
+  }();
+  return kIndex;
+}
+
+std::optional<FlagRow> In(const std::map<std::string, FlagRow, std::less<>>& rows, std::string_view name) {
+  const auto at = rows.find(name);
+  return at == rows.end() ? std::nullopt : std::optional<FlagRow>(at->second);
 }
 
 bool IsFlagName(std::string_view name) {
@@ -146,28 +167,18 @@ bool IsFlagName(std::string_view name) {
 
 std::span<const FlagRow> CacheFlags() { return kCache; }
 
-std::optional<FlagRow> FindFlag(std::string_view name) {
-  std::optional<FlagRow> found;
-  ForEachFlag([&](const FlagRow& row, std::string_view prefix) {
-    if (!found.has_value() && Is(row, prefix, name)) found = row;
-  });
-  return found;
-}
+std::optional<FlagRow> FindFlag(std::string_view name) { return In(Index().by_name, name); }
 
-std::optional<FlagRow> FindShortFlag(std::string_view alias) {
-  std::optional<FlagRow> found;
-  ForEachFlag([&](const FlagRow& row, std::string_view) {
-    if (!alias.empty() && alias.size() <= kShortMax && row.alias == alias) found = row;
-  });
-  return found;
-}
+std::optional<FlagRow> FindShortFlag(std::string_view alias) { return In(Index().by_short, alias); }
 
 std::vector<FlagRow> FlagsThatBegin(std::string_view prefix) {
   std::vector<FlagRow> found;
-  ForEachFlag([&](const FlagRow& row, std::string_view within) {
-    const bool begins = row.name.substr(0, prefix.size()) == prefix;
-    if (begins && within.empty() && IsFlagName(row.name)) found.push_back(row);
-  });
+  const auto& rows = Index().by_name;
+  for (auto at = rows.lower_bound(prefix); at != rows.end(); ++at) {
+    const auto& [name, row] = *at;
+    if (name.substr(0, prefix.size()) != prefix) break;
+    if (name == row.name && IsFlagName(name)) found.push_back(row);
+  }
   return found;
 }
 
@@ -176,6 +187,9 @@ std::string NearestFlag(std::string_view name) {
   std::string nearest;
   std::size_t least = std::min(kEditsMax, word.size() / 2) + 1;
   ForEachFlag([&](const FlagRow& row, std::string_view prefix) {
+    const std::size_t length = prefix.size() + row.name.size();
+    const std::size_t apart = length > word.size() ? length - word.size() : word.size() - length;
+    if (apart >= least) return;  // at least so many edits
     const std::string full = std::string(prefix) + std::string(row.name);
     const std::size_t edits = EditDistance(word, full);
     if (edits < least) {

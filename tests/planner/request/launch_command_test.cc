@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "common/base/error_reasons.h"
 #include "common/base/typed_error.h"
 #include "planner/request/launch_flags.h"
@@ -176,6 +177,17 @@ TEST(LaunchCommandTest, UnknownKeysAndVariablesAreListed) {
   EXPECT_THAT(command->not_about_cache, ElementsAre("--speculative-config.revision r"));
 }
 
+// Thousands of unknown words are not compared with every name.
+TEST(LaunchCommandTest, OnlyTheFirstUnknownFlagsGetASuggestion) {
+  std::string text = "vllm serve m";
+  for (int i = 0; i < 40; ++i) text += " --max-modle-len";
+  const auto command = Parse(text);
+  KVASIR_ASSERT_OK(command);
+  ASSERT_EQ(command->unknown.size(), 40U);
+  EXPECT_EQ(command->unknown[31].nearest, "max-model-len");
+  EXPECT_EQ(command->unknown[32].nearest, "");
+}
+
 struct ErrorCase {
   std::string text;
   std::string reason;
@@ -239,8 +251,7 @@ TEST(LaunchCommandTest, AliasesCannotExplode) {
   std::string file = "a0: &a0 [1, 2, 3, 4, 5, 6, 7, 8]\n";
   for (int i = 1; i < 20; ++i) {
     const std::string before = "*a" + std::to_string(i - 1);
-    file += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + before + ", " + before + ", " +
-            before + "]\n";
+    file += absl::StrFormat("a%d: &a%d [%s, %s, %s]\n", i, i, before, before, before);
   }
   EXPECT_THAT(Parse("vllm serve m --config launch.yaml", file),
               testing::StatusIs(absl::StatusCode::kInvalidArgument, "too many values"));
