@@ -20,7 +20,7 @@ namespace kvasir {
 namespace {
 
 // All entries, by name.
-std::vector<catalogue::Entry> Entries() {
+std::vector<catalogue::Entry> SortedEntries() {
   std::vector<catalogue::Entry> out;
   for (const auto part :
        {catalogue::DeepseekModels(), catalogue::DemoModels(), catalogue::DraftModels(),
@@ -30,6 +30,11 @@ std::vector<catalogue::Entry> Entries() {
   }
   std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   return out;
+}
+
+const std::vector<catalogue::Entry>& Entries() {
+  static const std::vector<catalogue::Entry> entries = SortedEntries();
+  return entries;
 }
 
 ModelDescription MakeEntry(const catalogue::Entry& entry) {
@@ -91,7 +96,7 @@ std::string Summary(const ModelDescription& model) {
 
 absl::Status NotFound(std::string_view name) {
   const std::string wanted = Lower(name.substr(0, 64));
-  const std::vector<catalogue::Entry> entries = Entries();
+  const std::vector<catalogue::Entry>& entries = Entries();
   std::vector<std::pair<std::size_t, std::string_view>> near;
   near.reserve(entries.size());
   for (const catalogue::Entry& entry : entries)

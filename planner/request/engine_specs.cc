@@ -1,8 +1,7 @@
 #include "planner/request/engine_specs.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
+#include <cstddef>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -138,14 +137,22 @@ class CaseBuilder {
     if (!spec.has_value()) return;
     const std::string base = prefix + CacheNameOf(mixer, setting.deepseek_v4);
     std::string name = base;
-    for (int i = 1; !names_.insert(name).second; ++i) name = base + "." + std::to_string(i);
+    for (int i = 1; IsNameOfLayer(name); ++i) name = base + "." + std::to_string(i);
     layers_of_stage_[stage].push_back(static_cast<std::int32_t>(question_.engine_case.layers.size()));
-    question_.engine_case.layers.push_back({name, SpecIndex(*spec)});
+    question_.engine_case.layers.push_back({std::move(name), SpecIndex(*spec)});
+  }
+
+  // Whether the layer being added has a cache of that name already; the number in it tells layers apart.
+  [[nodiscard]] bool IsNameOfLayer(const std::string& name) const {
+    const auto& caches = question_.engine_case.layers;
+    return std::any_of(caches.begin() + static_cast<std::ptrdiff_t>(layer_begin_), caches.end(),
+                       [&name](const vllm::EngineLayer& cache) { return cache.name == name; });
   }
 
   void AddLayer(const std::string& stem, std::int64_t number, const ModelLayer& layer,
                 const LayerSetting& setting, std::size_t stage) {
     const std::string prefix = stem + std::to_string(number) + ".";
+    layer_begin_ = question_.engine_case.layers.size();
     AddCache(prefix, layer.mixer, setting, stage);
     for (const MixerShape& extra : layer.extra) AddCache(prefix, extra, setting, stage);
   }
@@ -259,7 +266,7 @@ class CaseBuilder {
   LayerSetting setting_;
   std::vector<std::int64_t> stages_;
   std::vector<std::vector<std::int32_t>> layers_of_stage_;
-  std::set<std::string> names_;
+  std::size_t layer_begin_ = 0;  // caches before those of the layer being added
 };
 
 }  // namespace

@@ -73,7 +73,8 @@ absl::StatusOr<std::vector<std::string>> WordsOf(const plan::v1::LaunchCommand& 
 
 absl::StatusOr<ModelDescription> Catalogued(const std::string& name) {
   absl::StatusOr<ModelDescription> model = FindInCatalogue(name);
-  return model.ok() ? model : WithReason(reason::kModelUnknown, "words", model.status());
+  if (!model.ok()) return WithReason(reason::kModelUnknown, "words", model.status());
+  return model;
 }
 
 absl::StatusOr<std::vector<std::int64_t>> MemoryOf(const plan::v1::LaunchCommand& wire,
@@ -121,7 +122,8 @@ absl::StatusOr<plan::v1::EnginePrediction> AnswerInput(const plan::v1::EngineInp
   switch (input.input_case()) {
     case plan::v1::EngineInput::kLaunch: {
       absl::StatusOr<plan::v1::EnginePrediction> prediction = AnswerLaunch(input.launch(), version);
-      return prediction.ok() ? prediction : WithinField("launch", prediction.status());
+      if (!prediction.ok()) return WithinField("launch", prediction.status());
+      return prediction;
     }
     case plan::v1::EngineInput::kSpecsJson:
       return AnswerSpecs(input.specs_json(), version);
@@ -139,7 +141,8 @@ absl::StatusOr<plan::v1::EnginePrediction> AnswerModels(const planner::v1::Creat
   if (!launch.ok()) return WithinField("options", launch.status());
   absl::StatusOr<plan::v1::EnginePrediction> prediction =
       PredictLaunch(*launch, question.options.kv_memory_bytes);
-  return prediction.ok() ? prediction : WithinField("options", prediction.status());
+  if (!prediction.ok()) return WithinField("options", prediction.status());
+  return prediction;
 }
 
 }  // namespace

@@ -161,7 +161,8 @@ absl::StatusOr<PlanOptions> OptionsOf(const Question& wire, bool needs_memory) {
     return MissingField("options", "at least options.kv_memory_bytes");
   }
   absl::StatusOr<PlanOptions> options = OptionsFromProto(wire.options(), needs_memory);
-  return options.ok() ? options : WithinField("options", options.status());
+  if (!options.ok()) return WithinField("options", options.status());
+  return options;
 }
 
 // A model for a ruleset that reads models.
