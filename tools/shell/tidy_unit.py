@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""clang-tidy on one translation unit, unless the same text passed before.
+
+  tidy_unit.py BUILD FILE
+
+The key of a pass is everything that clang-tidy sees: its version, .clang-tidy, the unit's flags, its own text and
+its preprocessed text with comments (a NOLINT counts). A pass leaves an empty file of that name in the user's cache;
+findings are never remembered. Preprocessing costs a tenth of the checks.
+"""
+import hashlib
+import json
+import os
+import shlex
+import subprocess
+import sys
+
+TIDY = "clang-tidy-19"
+CLANG = "clang++-19"
+
+
+def flags_of(build, path):
+    """The compile command's flags, without the compiler, the output and the input."""
+    with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as commands:
+        entry = next(e for e in json.load(commands) if os.path.samefile(e["file"], path))
+    words = shlex.split(entry["command"])
+    begin = next(i for i, word in enumerate(words) if word.startswith("-"))
+    flags, skip = [], False
+    for word in words[begin:]:
+        if skip or word in ("-c", "-o"):
+            skip = word == "-o"
+        elif not os.path.isabs(word) or not os.path.exists(word):
+            flags.append(word)
+        elif not os.path.samefile(word, path):
+            flags.append(word)
+    return flags, entry["directory"]
+
+
+def key_of(build, path):
+    """None where the unit cannot be preprocessed: then clang-tidy says what is wrong with it."""
+    flags, directory = flags_of(build, path)
+    seen = subprocess.run([CLANG, "-w", *flags, "-E", "-C", path], cwd=directory, capture_output=True, check=False)
+    if seen.returncode != 0:
+        return None
+    version = subprocess.run([TIDY, "--version"], capture_output=True, check=True).stdout
+    with open(".clang-tidy", "rb") as rules, open(path, "rb") as text:
+        parts = [version, rules.read(), " ".join(flags).encode(), text.read(), seen.stdout]
+    root = os.getcwd().encode()
+    key = hashlib.sha256()
+    for part in parts:
+        part = part.replace(root, b".")
+        key.update(len(part).to_bytes(8, "big") + part)
+    return key.hexdigest()
+
+
+def main():
+    build, path = sys.argv[1], os.path.abspath(sys.argv[2])
+    cache = os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "kvasir", "tidy")
+    key = key_of(build, path)
+    passed = os.path.join(cache, key) if key else None
+    if passed and os.path.exists(passed):
+        return 0
+    verdict = subprocess.run(
+        [TIDY, "--quiet", "--extra-arg=-Wno-unknown-warning-option", "-p", build, path],
+        stderr=subprocess.DEVNULL, check=False).returncode
+    if verdict == 0 and passed:
+        os.makedirs(cache, exist_ok=True)
+        with open(passed, "w", encoding="utf-8"):
+            pass
+    return verdict
+
+
+if __name__ == "__main__":
+    sys.exit(main())
