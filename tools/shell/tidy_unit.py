@@ -14,25 +14,17 @@ import shlex
 import subprocess
 import sys
 
-TIDY = "clang-tidy-19"
-CLANG = "clang++-19"
+TIDY, CLANG = "clang-tidy-19", "clang++-19"
 
 
 def flags_of(build, path):
-    """The compile command's flags, without the compiler, the output and the input."""
+    """The compile command without the compiler, the output and the input; and where it runs."""
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as commands:
         entry = next(e for e in json.load(commands) if os.path.samefile(e["file"], path))
     words = shlex.split(entry["command"])
-    begin = next(i for i, word in enumerate(words) if word.startswith("-"))
-    flags, skip = [], False
-    for word in words[begin:]:
-        if skip or word in ("-c", "-o"):
-            skip = word == "-o"
-        elif not os.path.isabs(word) or not os.path.exists(word):
-            flags.append(word)
-        elif not os.path.samefile(word, path):
-            flags.append(word)
-    return flags, entry["directory"]
+    output = words.index("-o")
+    words = words[next(i for i, word in enumerate(words) if word.startswith("-")):output] + words[output + 2:]
+    return [word for word in words if word not in ("-c", entry["file"])], entry["directory"]
 
 
 def key_of(build, path):
@@ -41,15 +33,11 @@ def key_of(build, path):
     seen = subprocess.run([CLANG, "-w", *flags, "-E", "-C", path], cwd=directory, capture_output=True, check=False)
     if seen.returncode != 0:
         return None
-    version = subprocess.run([TIDY, "--version"], capture_output=True, check=True).stdout
-    with open(".clang-tidy", "rb") as rules, open(path, "rb") as text:
-        parts = [version, rules.read(), " ".join(flags).encode(), text.read(), seen.stdout]
-    root = os.getcwd().encode()
-    key = hashlib.sha256()
-    for part in parts:
-        part = part.replace(root, b".")
-        key.update(len(part).to_bytes(8, "big") + part)
-    return key.hexdigest()
+    parts = [subprocess.run([TIDY, "--version"], capture_output=True, check=True).stdout, " ".join(flags).encode()]
+    for name in (".clang-tidy", path):
+        with open(name, "rb") as text:
+            parts.append(text.read())
+    return hashlib.sha256(b"\0".join([*parts, seen.stdout]).replace(os.getcwd().encode(), b".")).hexdigest()
 
 
 def main():
@@ -59,9 +47,8 @@ def main():
     passed = os.path.join(cache, key) if key else None
     if passed and os.path.exists(passed):
         return 0
-    verdict = subprocess.run(
-        [TIDY, "--quiet", "--extra-arg=-Wno-unknown-warning-option", "-p", build, path],
-        stderr=subprocess.DEVNULL, check=False).returncode
+    command = [TIDY, "--quiet", "--extra-arg=-Wno-unknown-warning-option", "-p", build, path]
+    verdict = subprocess.run(command, stderr=subprocess.DEVNULL, check=False).returncode
     if verdict == 0 and passed:
         os.makedirs(cache, exist_ok=True)
         with open(passed, "w", encoding="utf-8"):
