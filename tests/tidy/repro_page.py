@@ -95,7 +95,7 @@ def page(faults):
         text += f'\n## {ENGINES.get(repository, repository)}\n\n| fault | what went wrong, and what is right | test |\n'
         text += '|---|---|---|\n'
         for number, address, fault in sorted(engines[repository], key=lambda row: row[:2]):
-            where = '<br>'.join(f'{test}, `{path}`' for test, path in fault.tests)
+            where = '<br>'.join(f'{test}, `{path}`' for test, path in dict.fromkeys(fault.tests))
             text += f'| [{number}]({address}) | {" ".join(fault.texts)} | {where or "None: " + fault.reason} |\n'
     return text
 
