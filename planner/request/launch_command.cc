@@ -9,6 +9,7 @@
 #include "common/base/error_reasons.h"
 #include "common/base/status_macros.h"
 #include "common/base/typed_error.h"
+#include "common/base/utf8.h"
 #include "planner/request/launch_config_file.h"
 #include "planner/request/launch_flags.h"
 #include "planner/request/launch_head.h"
@@ -300,6 +301,12 @@ absl::StatusOr<LaunchCommand> ParseLaunchCommand(std::span<const std::string> wo
     return FieldError(reason::kTooManyItems, "command",
                       absl::StrFormat("%d words of %d bytes; at most %d words of %d bytes are read",
                                       words.size(), bytes, kLaunchWordsMax, kLaunchBytesMax));
+  }
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!IsUtf8(words[i])) {
+      return FieldError(reason::kMalformedMessage, "command",
+                        absl::StrFormat("word %d is not UTF-8 text; paste the command as text", i + 1));
+    }
   }
   Words split;
   if (words.size() == 1 && words[0].find(' ') != std::string::npos) {

@@ -9,6 +9,7 @@
 #include "common/base/error_reasons.h"
 #include "common/base/status_macros.h"
 #include "common/base/typed_error.h"
+#include "common/base/utf8.h"
 #include "planner/request/launch_yaml.h"
 
 namespace kvasir {
@@ -49,6 +50,10 @@ absl::Status TakeConfigFile(const ReadLaunchFile& read_file, bool positional_mod
   if (!text.ok()) {
     return FieldError(reason::kUnknownValue, "--config",
                       absl::StrFormat("--config %s: %s", *path, std::string(text.status().message())));
+  }
+  if (!IsUtf8(*text)) {
+    return FieldError(reason::kMalformedMessage, "--config",
+                      absl::StrFormat("--config %s is not UTF-8 text", *path));
   }
   KVASIR_ASSIGN_OR_RETURN(Words from_file, WordsOfYaml(*path, *text));
   const std::size_t first = positional_model && !words.empty() && IsFlagValue(words.front()) ? 1 : 0;

@@ -9,6 +9,7 @@
 #include "common/base/checked_math.h"
 #include "common/base/sha256.h"
 #include "common/base/units.h"
+#include "common/base/utf8.h"
 
 namespace kvasir {
 namespace {
@@ -59,6 +60,19 @@ TEST(CheckedMathTest, CeilDivHasNoOverflowAtTheTop) {
   EXPECT_EQ(CeilDiv(kMax, 2), kMax / 2 + 1);
   EXPECT_EQ(CeilDiv(kMax, kMax), 1);
   EXPECT_EQ(CeilDiv(0, 7), 0);
+}
+
+TEST(Utf8Test, TakesWhatTheStandardTakes) {
+  for (const char* good : {"", "a", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80",
+                           "\xef\xbf\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf", "Z\xc3\xbcrich"}) {
+    EXPECT_TRUE(IsUtf8(good)) << good;
+  }
+  // Lone and missing continuations, overlong forms, a surrogate, beyond U+10FFFF, bytes that never occur.
+  for (const char* bad :
+       {"\x80", "\xbf", "a\xc2", "\xc2 ", "\xc0\x80", "\xc1\xbf", "\xe0\x9f\xbf", "\xe0\xa0", "\xed\xa0\x80",
+        "\xf0\x8f\xbf\xbf", "\xf0\x90\x80", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff"}) {
+    EXPECT_FALSE(IsUtf8(bad)) << bad;
+  }
 }
 
 TEST(CheckTest, StaysOnWhateverNdebugSays) {

@@ -36,8 +36,12 @@ bool Read(std::string_view bytes, CreatePlanRequest& request) {
 template <class Response>
 std::string Told(const absl::StatusOr<Response>& response) {
   if (response.ok()) return response->SerializeAsString();
-  KVASIR_CHECK(!kvasir::ReasonOf(response.status()).empty());
-  return response.status().ToString();
+  // Not ToString: Abseil shuffles payloads there on purpose.
+  const kvasir::TypedError error = kvasir::ErrorOf(response.status());
+  KVASIR_CHECK(!error.reason.empty());
+  std::string told = error.reason + "\n" + error.field + "\n" + error.message;
+  for (const auto& [name, value] : error.metadata) told += "\n" + name + "=" + value;
+  return told;
 }
 
 }  // namespace
