@@ -48,6 +48,7 @@ absl::Status NoTokens(const std::string& method) {
 std::int64_t DefaultTokens(const EngineLaunch& launch, const std::string& method) {
   if (method == "mtp") return launch.target.mtp_depth;
   if (!launch.draft.has_value() || !launch.draft->draft.has_value()) return 0;
+  if (method == "eagle" || method == "eagle3") return 0;  // whatever the draft says, it wants to be told
   return TrainedTokens(*launch.draft->draft);
 }
 
