@@ -57,8 +57,8 @@ struct VerdictCase {
   std::string what;
   std::string launch;
   int code = 0;
-  std::string field;    // of the refusal; empty: valid
-  std::string instead;  // one of the ways out
+  std::string field = {};    // of the refusal; empty: valid
+  std::string instead = {};  // one of the ways out
 };
 void PrintTo(const VerdictCase& c, std::ostream* out) { *out << c.what; }
 
@@ -83,7 +83,9 @@ TEST_P(EngineVerdictTest, WithoutMemory) {
   EXPECT_NE(std::find(ways.begin(), ways.end(), c.instead), ways.end()) << json["accepted_instead"].dump();
   // What is offered is accepted: an added flag wins over an earlier one of the same name.
   for (const std::string& way : ways) {
-    if (way.starts_with("--")) EXPECT_EQ(Validate(c.launch + " " + way).code, kExitOk) << way;
+    if (way.starts_with("--")) {
+      EXPECT_EQ(Validate(c.launch + " " + way).code, kExitOk) << way;
+    }
   }
 }
 
