@@ -27,24 +27,25 @@ struct Adapter {
   TextPlace place = TextPlace::kRoot;
 };
 
-// By architecture.
+// By architecture. A file that names speculators_model_type is read by ReadSpeculators whatever it names.
 [[nodiscard]] std::span<const Adapter> Adapters();
 
 void ReadBart(const ConfigObject& config, ModelDescription& model);           // adapter_bart.cc
 void ReadBert(const ConfigObject& config, ModelDescription& model);           // adapter_bert.cc
 void ReadCohere(const ConfigObject& config, ModelDescription& model);         // adapter_cohere.cc
 void ReadCohere2(const ConfigObject& config, ModelDescription& model);        // adapter_cohere.cc
+void ReadDbrx(const ConfigObject& config, ModelDescription& model);           // adapter_dbrx.cc
 void ReadDeepseek(const ConfigObject& config, ModelDescription& model);       // adapter_deepseek.cc
 void ReadDeepseekV4(const ConfigObject& config, ModelDescription& model);     // adapter_deepseek_v4.cc
 void ReadDflare(const ConfigObject& config, ModelDescription& model);         // adapter_dflash.cc
 void ReadDflash(const ConfigObject& config, ModelDescription& model);         // adapter_dflash.cc
 void ReadDomino(const ConfigObject& config, ModelDescription& model);         // adapter_dflash.cc
 void ReadDspark(const ConfigObject& config, ModelDescription& model);         // adapter_dflash.cc
-void ReadPeagle(const ConfigObject& config, ModelDescription& model);         // adapter_dflash.cc
 void ReadEagle(const ConfigObject& config, ModelDescription& model);          // adapter_eagle.cc
 void ReadEagle3(const ConfigObject& config, ModelDescription& model);         // adapter_eagle.cc
 void ReadEagleDeepseek(const ConfigObject& config, ModelDescription& model);  // adapter_eagle.cc
 void ReadErnieMoe(const ConfigObject& config, ModelDescription& model);       // adapter_ernie.cc
+void ReadFalcon(const ConfigObject& config, ModelDescription& model);         // adapter_falcon.cc
 void ReadFalconH1(const ConfigObject& config, ModelDescription& model);       // adapter_falcon_h1.cc
 void ReadGemma2(const ConfigObject& config, ModelDescription& model);         // adapter_gemma.cc
 void ReadGemma3(const ConfigObject& config, ModelDescription& model);         // adapter_gemma.cc
@@ -63,15 +64,19 @@ void ReadLongcat(const ConfigObject& config, ModelDescription& model);        //
 void ReadMamba(const ConfigObject& config, ModelDescription& model);          // adapter_mamba.cc
 void ReadMamba2Model(const ConfigObject& config, ModelDescription& model);    // adapter_mamba.cc
 void ReadMimoV2(const ConfigObject& config, ModelDescription& model);         // adapter_mimo_v2.cc
+void ReadMinicpm3(const ConfigObject& config, ModelDescription& model);       // adapter_minicpm3.cc
 void ReadMinimaxM3(const ConfigObject& config, ModelDescription& model);      // adapter_minimax.cc
 void ReadMinimaxText01(const ConfigObject& config, ModelDescription& model);  // adapter_minimax.cc
 void ReadMixtral(const ConfigObject& config, ModelDescription& model);        // adapter_mixtral.cc
+void ReadMpt(const ConfigObject& config, ModelDescription& model);            // adapter_mpt.cc
 void ReadNemotronH(const ConfigObject& config, ModelDescription& model);      // adapter_nemotron_h.cc
 void ReadNemotronNas(const ConfigObject& config, ModelDescription& model);    // adapter_nemotron_nas.cc
 void ReadOlmo3(const ConfigObject& config, ModelDescription& model);          // adapter_olmo3.cc
+void ReadPeagle(const ConfigObject& config, ModelDescription& model);         // adapter_dflash.cc
 void ReadQwen(const ConfigObject& config, ModelDescription& model);           // adapter_qwen.cc
-void ReadQwenMoe(const ConfigObject& config, ModelDescription& model);        // adapter_qwen.cc
 void ReadQwen3Next(const ConfigObject& config, ModelDescription& model);      // adapter_qwen3_next.cc
+void ReadQwenMoe(const ConfigObject& config, ModelDescription& model);        // adapter_qwen.cc
+void ReadSpeculators(const ConfigObject& config, ModelDescription& model);    // adapter_speculators.cc
 void ReadStep3p5(const ConfigObject& config, ModelDescription& model);        // adapter_step3p5.cc
 void ReadWhisper(const ConfigObject& config, ModelDescription& model);        // adapter_bart.cc
 void ReadZamba2(const ConfigObject& config, ModelDescription& model);         // adapter_zamba2.cc

@@ -173,7 +173,7 @@ void CheckDraft(FaultKeeper& check, const ModelDescription& model, const DraftSh
                 absl::StrFormat("expected a token below vocab = %d", model.vocab));
   check.Range("draft taps", static_cast<std::int64_t>(draft.target_taps.size()),
               EngineTaps(draft.method) ? 0 : 1, kLayersMax);
-  check.Range("draft target_layers", draft.target_layers, EngineTaps(draft.method) ? 0 : 1, kLayersMax);
+  check.Range("draft target_layers", draft.target_layers, 0, kLayersMax);
   std::int64_t previous = -1;
   for (const std::int64_t tap : draft.target_taps) {
     check.Require(tap > previous, "draft taps", tap, "target layers must be 0 or more, and ascending");

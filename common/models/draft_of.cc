@@ -52,4 +52,10 @@ absl::StatusOr<ModelDescription> EagleDraft(const ModelDescription& model, Draft
   return draft;
 }
 
+std::int64_t TrainedTokens(const DraftShape& draft) {
+  const bool anchored = draft.method == DraftMethod::kDflash || draft.method == DraftMethod::kDflare ||
+                        draft.method == DraftMethod::kDomino;
+  return anchored && draft.block > 0 ? draft.block - 1 : draft.block;  // such a block begins with the anchor
+}
+
 }  // namespace kvasir

@@ -2,6 +2,8 @@
 #ifndef KVASIR_COMMON_MODELS_DRAFT_OF_H_
 #define KVASIR_COMMON_MODELS_DRAFT_OF_H_
 
+#include <cstdint>
+
 #include "absl/status/statusor.h"
 #include "common/models/model_description.h"
 
@@ -16,6 +18,9 @@ namespace kvasir {
 // An EAGLE checkpoint whose configuration only says "Llama": the engine is told the method.
 // FailedPrecondition where the model is a draft of another method already.
 [[nodiscard]] absl::StatusOr<ModelDescription> EagleDraft(const ModelDescription& model, DraftMethod method);
+
+// Tokens that a draft was trained to draft at once; 0: its configuration does not say.
+[[nodiscard]] std::int64_t TrainedTokens(const DraftShape& draft);
 
 }  // namespace kvasir
 

@@ -38,6 +38,7 @@ constexpr std::array kAdapters = {
     Adapter{"CosyVoice3Eagle3LlamaForCausalLM", ReadEagle3},
     Adapter{"DFlashDraftModel", ReadDflash},
     Adapter{"DSparkDraftModel", ReadDspark},
+    Adapter{"DbrxForCausalLM", ReadDbrx},
     Adapter{"DeciLMForCausalLM", ReadNemotronNas},
     Adapter{"DeepseekV2ForCausalLM", ReadDeepseek},
     Adapter{"DeepseekV32ForCausalLM", ReadDeepseek},
@@ -51,6 +52,7 @@ constexpr std::array kAdapters = {
     Adapter{"Ernie4_5ForCausalLM", ReadLlama},
     Adapter{"Ernie4_5_MoeForCausalLM", ReadErnieMoe},
     Adapter{"Exaone4ForCausalLM", ReadOlmo3},
+    Adapter{"FalconForCausalLM", ReadFalcon},
     Adapter{"FalconH1ForCausalLM", ReadFalconH1},
     Adapter{"FalconMambaForCausalLM", ReadMamba},
     Adapter{"Gemma2ForCausalLM", ReadGemma2},
@@ -82,10 +84,12 @@ constexpr std::array kAdapters = {
     Adapter{"LlamaForCausalLMEagle3", ReadEagle3},
     Adapter{"LlavaForConditionalGeneration", ReadLlama, TextPlace::kWrapped},
     Adapter{"LongcatFlashForCausalLM", ReadLongcat},
+    Adapter{"MPTForCausalLM", ReadMpt},
     Adapter{"Mamba2ForCausalLM", ReadMamba2Model},
     Adapter{"MambaForCausalLM", ReadMamba},
     Adapter{"MiMoForCausalLM", ReadLlama},
     Adapter{"MiMoV2FlashForCausalLM", ReadMimoV2},
+    Adapter{"MiniCPM3ForCausalLM", ReadMinicpm3},
     Adapter{"MiniMaxM1ForCausalLM", ReadMinimaxText01},
     Adapter{"MiniMaxM2ForCausalLM", ReadMixtral},
     Adapter{"MiniMaxM3ForCausalLM", ReadMinimaxM3},
@@ -96,6 +100,7 @@ constexpr std::array kAdapters = {
     Adapter{"Mistral3ForConditionalGeneration", ReadLlama, TextPlace::kWrapped},
     Adapter{"MistralForCausalLM", ReadLlama},
     Adapter{"MixtralForCausalLM", ReadMixtral},
+    Adapter{"MptForCausalLM", ReadMpt},
     Adapter{"NemotronHForCausalLM", ReadNemotronH},
     Adapter{"Olmo2ForCausalLM", ReadLlama},
     Adapter{"Olmo3ForCausalLM", ReadOlmo3},
@@ -117,6 +122,7 @@ constexpr std::array kAdapters = {
     Adapter{"Qwen3_5MoeForConditionalGeneration", ReadQwen3Next, TextPlace::kWrapped},
     Adapter{"QwenDFlareDraftModel", ReadDflare},
     Adapter{"QwenDFlashDraftModel", ReadDflash},
+    Adapter{"RWForCausalLM", ReadFalcon},
     Adapter{"RobertaModel", ReadBert},
     Adapter{"SeedOssForCausalLM", ReadLlama},
     Adapter{"SmolLM3ForCausalLM", ReadLlama},
@@ -126,6 +132,9 @@ constexpr std::array kAdapters = {
     Adapter{"XLMRobertaModel", ReadBert},
     Adapter{"Zamba2ForCausalLM", ReadZamba2},
 };
+
+// The form of vllm-project/speculators; its architectures differ from tool to tool.
+constexpr Adapter kSpeculators{"speculators", ReadSpeculators};
 
 // The names that are nearest to an unknown one.
 std::string NearestArchitectures(const std::string& name) {
@@ -152,6 +161,7 @@ std::optional<ConfigObject> FindText(const ConfigObject& root) {
 
 // The adapter of the document's architecture; of a wrapper that is not known, that of the text model inside.
 const Adapter* ChooseAdapter(const ConfigObject& root) {
+  if (root.Has("speculators_model_type")) return &kSpeculators;
   const std::vector<std::string> names = root.TextList("architectures");
   if (!root.ok()) return nullptr;
   const std::string name = names.empty() ? "" : names.front();
@@ -206,10 +216,12 @@ void Read(const ConfigObject& root, ModelDescription& model) {
   const Adapter* adapter = ChooseAdapter(root);
   if (adapter == nullptr) return;
   std::optional<ConfigObject> text = FindText(root);
-  const std::vector<std::string> names = root.TextList("architectures");
-  const bool wrapped = adapter->place == TextPlace::kWrapped || names.empty() ||
-                       names.front() != adapter->architecture ||
-                       (adapter->place == TextPlace::kEither && text.has_value());
+  std::vector<std::string> names;
+  if (adapter != &kSpeculators || root.Has("architectures")) names = root.TextList("architectures");
+  const bool wrapped =
+      adapter != &kSpeculators &&
+      (adapter->place == TextPlace::kWrapped || names.empty() || names.front() != adapter->architecture ||
+       (adapter->place == TextPlace::kEither && text.has_value()));
   if (wrapped && !text.has_value()) text = root.Object("text_config");
   if (!root.ok()) return;
   model.architecture = names.empty() ? std::string(adapter->architecture) : names.front();

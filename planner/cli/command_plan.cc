@@ -1,5 +1,4 @@
 // kvasir plan: plans in this process and stores the plan.
-#include <algorithm>
 #include <array>
 #include <optional>
 #include <ostream>
@@ -28,15 +27,12 @@ constexpr std::array kOwnFlags = {
     Flag{"server", "HOST:PORT", "ask a planner service instead of planning here"},
     Flag{"trace", "", "print what each stage made, on the error stream"},
     Flag{"no-save", "", "do not store the plan"},
-    Flag{"gpu", "NAME", "the device, like h200 or mi355x: a vllm ruleset then finds the memory, as a range"},
-    Flag{"specs", "FILE", "layer specs as the engine would dump them, for a vllm ruleset"},
-    Flag{"engine-release", "TEXT",
-         "the engine's release or day, like 0.24.0: its defaults and its log lines"},
     Flag{"emit", "vllm", "print the engine's flags for this question, and plan nothing"},
 };
 
 std::vector<Flag> AllFlags() {
   std::vector<Flag> flags(PlanFlags().begin(), PlanFlags().end());
+  flags.insert(flags.end(), EngineFlags().begin(), EngineFlags().end());
   flags.insert(flags.end(), kOwnFlags.begin(), kOwnFlags.end());
   return flags;
 }
@@ -104,12 +100,8 @@ int RunPlan(const Console& console, Args args) {
   const absl::StatusOr<CommandLine> line =
       CommandLine::Parse(flags, {.min = 0, .max = kLaunchWordsMax}, args);
   if (!line.ok()) return BadUsage(console, "plan", line.status());
-  if (!line->words().empty() && std::find(args.begin(), args.end(), "--") == args.end()) {
-    return BadUsage(
-        console, "plan",
-        absl::InvalidArgumentError(absl::StrFormat(
-            "unexpected word \"%s\"; a launch command stands after \"--\"", line->words().front())));
-  }
+  const absl::Status words = CheckLaunchWords(*line, args);
+  if (!words.ok()) return BadUsage(console, "plan", words);
   const std::string form = line->ValueOr("output", "table");
   const absl::Status output = CheckOutput(form, /*has_text=*/true);
   if (!output.ok()) return BadUsage(console, "plan", output);

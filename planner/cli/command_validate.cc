@@ -6,23 +6,40 @@
 #include "absl/strings/str_format.h"
 #include "planner/cli/command_line.h"
 #include "planner/cli/commands.h"
+#include "planner/cli/engine_ask.h"
 #include "planner/cli/plan_json.h"
 #include "planner/cli/plan_question.h"
 #include "planner/cli/remedy_search.h"
 #include "planner/cli/show_refusals.h"
 #include "planner/core/canonical.h"
 #include "planner/core/validated.h"
+#include "planner/request/launch_split.h"
 
 namespace kvasir::cli {
 
-std::string ValidateHelp() { return FlagsHelp(PlanFlags()); }
+namespace {
+
+std::vector<Flag> AllFlags() {
+  std::vector<Flag> flags(PlanFlags().begin(), PlanFlags().end());
+  flags.insert(flags.end(), EngineFlags().begin(), EngineFlags().end());
+  return flags;
+}
+
+}  // namespace
+
+std::string ValidateHelp() { return FlagsHelp(AllFlags()); }
 
 int RunValidate(const Console& console, Args args) {
-  const absl::StatusOr<CommandLine> line = CommandLine::Parse(PlanFlags(), {}, args);
+  const std::vector<Flag> flags = AllFlags();
+  const absl::StatusOr<CommandLine> line =
+      CommandLine::Parse(flags, {.min = 0, .max = kLaunchWordsMax}, args);
   if (!line.ok()) return BadUsage(console, "validate", line.status());
+  const absl::Status words = CheckLaunchWords(*line, args);
+  if (!words.ok()) return BadUsage(console, "validate", words);
   const std::string form = line->ValueOr("output", "table");
   const absl::Status output = CheckOutput(form, /*has_text=*/false);
   if (!output.ok()) return BadUsage(console, "validate", output);
+  if (AsksEngine(*line)) return RunEngineValidate(console, *line, form);
   const absl::StatusOr<PlanQuestion> question = ReadQuestion(*line, /*needs_memory=*/false);
   if (!question.ok()) return BadUsage(console, "validate", question.status());
 

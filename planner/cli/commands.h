@@ -35,6 +35,9 @@ int RunVersion(const Console& console, Args args);   // command_version.cc
 int RunEnginePlan(const Console& console, const CommandLine& line, const std::string& form);
 int RunEmitVllm(const Console& console, const CommandLine& line);
 
+// Part of `validate`, in command_engine_validate.cc: a launch command or explicit specs, whatever the memory.
+int RunEngineValidate(const Console& console, const CommandLine& line, const std::string& form);
+
 [[nodiscard]] std::string PlanHelp();
 [[nodiscard]] std::string ValidateHelp();
 [[nodiscard]] std::string ExplainHelp();

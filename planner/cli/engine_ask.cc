@@ -1,6 +1,7 @@
 #include "planner/cli/engine_ask.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -9,13 +10,21 @@
 #include "common/base/typed_error.h"
 #include "planner/cli/launch_models.h"
 #include "planner/cli/quantity.h"
+#include "planner/request/engine_answer.h"
 #include "planner/request/engine_case_json.h"
+#include "planner/request/engine_drafting.h"
 #include "planner/request/launch_of_options.h"
 
 namespace kvasir::cli {
 namespace {
 
 constexpr std::string_view kDefaultEngine = "vllm-2026-11";
+constexpr std::array kFlags = {
+    Flag{"gpu", "NAME", "the device, like h200 or mi355x: a vllm ruleset then finds the memory, as a range"},
+    Flag{"specs", "FILE", "layer specs as the engine would dump them, for a vllm ruleset"},
+    Flag{"engine-release", "TEXT",
+         "the engine's release or day, like 0.24.0: its defaults and its log lines"},
+};
 constexpr std::size_t kLaunchFileBytesMax = std::size_t{1} << 20;
 
 absl::StatusOr<EngineRelease> ReleaseFrom(const CommandLine& line) {
@@ -50,8 +59,18 @@ absl::Status FindModels(const CommandLine& line, EngineAsk& ask, std::optional<s
   // MTP layers lie in the target's checkpoint, which some commands name again.
   const bool own = options.spec_model == options.model || options.spec_method.value_or("") == "ngram";
   if (!draft.has_value() && !own) draft = options.spec_model;
+  if (draft == kOwnLayersDraft) {
+    if (!options.spec_method.has_value()) launch.options.spec_method = "mtp";
+    return absl::OkStatus();
+  }
   if (!draft.has_value()) return absl::OkStatus();
   absl::StatusOr<LaunchModel> found = FindLaunchModel(*draft, std::nullopt, ask.notes);
+  const std::string method = options.spec_method.value_or("");
+  if (!found.ok() && DraftsWithoutCache(method)) {
+    ask.notes.push_back(absl::StrFormat(
+        "%s is not known here; a %s draft keeps no cache, and its weights are not counted", *draft, method));
+    return absl::OkStatus();
+  }
   if (!found.ok()) {
     return absl::Status(found.status().code(),
                         absl::StrFormat("%s; give its configuration with --draft CONFIG",
@@ -62,10 +81,25 @@ absl::Status FindModels(const CommandLine& line, EngineAsk& ask, std::optional<s
   return absl::OkStatus();
 }
 
+// A budget that cannot know how the weights are stored says so.
+void NoteUnstatedFormat(const ModelDescription& model, std::string_view name, EngineAsk& ask) {
+  const std::string_view word = UnstatedFormat(model, name);
+  if (word.empty()) return;
+  ask.notes.push_back(absl::StrFormat(
+      "%s is named %s and its config.json has no quantization_config: the range of its weights ends at "
+      "unquantised ones, an upper bound; a folder with model.safetensors.index.json gives their size, and if "
+      "the checkpoint brings scales for the cache, --kv-cache-dtype fp8 is what auto becomes",
+      name.empty() ? model.name : std::string(name), std::string(word)));
+}
+
 absl::Status SetMemory(const CommandLine& line, EngineAsk& ask, std::optional<std::int64_t> checkpoint,
                        std::optional<std::int64_t> draft_checkpoint, const EngineSettings& settings) {
   EngineMemory& memory = ask.memory;
   const LaunchOptions& options = ask.launch->options;
+  if (ask.rules_only) {
+    memory.bytes = {kAmpleBytes};
+    return absl::OkStatus();
+  }
   if (const std::optional<std::string> said = line.Value("kv-memory")) {
     KVASIR_ASSIGN_OR_RETURN(memory.bytes, ParseBytesList(*said));
     memory.said = "--kv-memory";
@@ -81,6 +115,9 @@ absl::Status SetMemory(const CommandLine& line, EngineAsk& ask, std::optional<st
     memory.bytes = {memory.budget->cache.least};
     memory.most = memory.budget->cache.most;
     memory.said = "--gpu";
+    if (!checkpoint.has_value()) NoteUnstatedFormat(ask.launch->target, options.model.value_or(""), ask);
+    if (ask.launch->draft.has_value() && !draft_checkpoint.has_value())
+      NoteUnstatedFormat(*ask.launch->draft, options.spec_model.value_or(""), ask);
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
@@ -90,6 +127,15 @@ absl::Status SetMemory(const CommandLine& line, EngineAsk& ask, std::optional<st
 }
 
 }  // namespace
+
+std::span<const Flag> EngineFlags() { return kFlags; }
+
+absl::Status CheckLaunchWords(const CommandLine& line, std::span<const std::string> args) {
+  if (line.words().empty() || std::find(args.begin(), args.end(), "--") != args.end())
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("unexpected word \"%s\"; a launch command stands after \"--\"", line.words().front()));
+}
 
 bool IsEngineRuleset(std::string_view name) { return name.substr(0, 5) == "vllm-"; }
 

@@ -1,13 +1,16 @@
-// What `kvasir plan` asks of a vllm ruleset: a pasted launch command, our own flags, or explicit specs.
+// What `kvasir plan` and `validate` ask of a vllm ruleset: a pasted launch command, our own flags, or
+// explicit specs.
 #ifndef KVASIR_PLANNER_CLI_ENGINE_ASK_H_
 #define KVASIR_PLANNER_CLI_ENGINE_ASK_H_
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "planner/cli/command_line.h"
 #include "planner/cli/plan_question.h"
@@ -34,7 +37,14 @@ struct EngineAsk {
   vllm::EngineCase engine_case;  // what is planned
   EngineMemory memory;
   std::vector<std::string> notes;  // sentences: models that were taken for others, files that were read
+  bool rules_only = false;         // validate: judged with ample memory, whatever was given
 };
+
+// The flags of a vllm ruleset that both commands take.
+[[nodiscard]] std::span<const Flag> EngineFlags();
+
+// InvalidArgument: words that do not stand after "--".
+[[nodiscard]] absl::Status CheckLaunchWords(const CommandLine& line, std::span<const std::string> args);
 
 // "vllm-2026-08", "vllm-2026-11".
 [[nodiscard]] bool IsEngineRuleset(std::string_view name);
@@ -49,8 +59,8 @@ struct EngineAsk {
 // The pasted command, or our own flags, with models found and memory not yet known. Errors of usage.
 [[nodiscard]] absl::StatusOr<EngineAsk> ReadEngineLaunch(const CommandLine& line);
 
-// Fills question, case and memory. `refused` is set where the engine itself would refuse the options: the
-// status then is its reason, otherwise an error of usage.
+// Fills question, case and memory (none is asked for with rules_only). `refused` is set where the engine
+// itself would refuse the options: the status then is its reason, otherwise an error of usage.
 [[nodiscard]] absl::Status CompleteEngineAsk(const CommandLine& line, EngineAsk& ask, bool& refused);
 
 // --specs FILE: a case as the engine would dump it. Errors of usage.

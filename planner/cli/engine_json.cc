@@ -5,6 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "common/base/typed_error.h"
 #include "planner/cli/show_engine.h"
+#include "planner/request/launch_remedies.h"
 #include "planner/rulesets/vllm/engine_plan_text.h"
 
 namespace kvasir::cli {
@@ -77,6 +78,27 @@ void AddCommand(const EngineAsk& ask, Json& json) {
   json["notes"] = ask.notes;
   for (const std::string& note : ask.command.notes) json["notes"].push_back(note);
   json["assumed"] = ask.question.has_value() ? Json(ask.question->settings.assumed) : Json::array();
+}
+
+Json WarningsJson(const EngineAsk& ask, const vllm::EnginePlan& plan) {
+  Json warnings = Json::array();
+  for (const vllm::EngineWarning& warning : plan.warnings) {
+    warnings.push_back(warning.about + ": " + warning.message +
+                       (warning.address.empty() ? "" : "; " + warning.address));
+  }
+  if (ask.question.has_value()) {
+    for (const std::string& warning : ask.question->settings.warnings) warnings.push_back(warning);
+  }
+  return warnings;
+}
+
+Json RefusalsJson(std::string_view rule, std::string_view field, const std::string& message) {
+  return Json::array({{{"rule", rule},
+                       {"field", field},
+                       {"subjects", Json::array()},
+                       {"operands", Json::object()},
+                       {"message", message},
+                       {"remedies", Json::array()}}});
 }
 
 const char* VerdictWord(EngineVerdict verdict) {
@@ -162,11 +184,7 @@ std::string EngineJson(const EngineAsk& ask, const EngineAnswer& answer) {
     }
   }
   AddCommand(ask, json);
-  json["warnings"] = Json::array();
-  for (const vllm::EngineWarning& warning : answer.plan.warnings) {
-    json["warnings"].push_back(warning.about + ": " + warning.message +
-                               (warning.address.empty() ? "" : "; " + warning.address));
-  }
+  json["warnings"] = WarningsJson(ask, answer.plan);
   json["refusals"] = Json::array();
   return Dump(json);
 }
@@ -181,13 +199,35 @@ std::string EngineRefusalJson(const EngineAsk& ask, const absl::Status& status) 
   json["topology"] = nullptr;
   AddCommand(ask, json);
   json["warnings"] = Json::array();
-  json["refusals"] = Json::array({{{"rule", error.reason},
-                                   {"field", error.field},
-                                   {"subjects", Json::array()},
-                                   {"operands", Json::object()},
-                                   {"message", error.message},
-                                   {"remedies", Json::array()}}});
+  json["refusals"] = RefusalsJson(error.reason, error.field, error.message);
+  json["accepted_instead"] = AcceptedInsteadOf(ask);
   return Dump(json);
+}
+
+std::string EngineVerdictJson(const EngineAsk& ask, const absl::Status& refusal, const EngineAnswer* answer) {
+  const bool valid = refusal.ok() && answer->verdict == EngineVerdict::kFits;
+  Json json;
+  json["schema"] = "kvasir.validate/1";
+  json["verdict"] = valid ? "valid" : "refused";
+  json["ruleset"] = vllm::EngineVersionName(ask.release.version());
+  json["topology"] = answer == nullptr ? Json(nullptr) : TopologyJson(answer->engine_case.config);
+  json["refusals"] = Json::array();
+  if (!refusal.ok()) {
+    const TypedError error = ErrorOf(refusal);
+    json["refusals"] = RefusalsJson(error.reason, error.field, error.message);
+  } else if (!valid) {
+    const vllm::EngineFailure& failure = *answer->plan.failure;
+    json["refusals"] = RefusalsJson(vllm::EngineErrorKindName(failure.kind),
+                                    vllm::EngineStageName(failure.stage), failure.message);
+  }
+  json["accepted_instead"] = valid ? std::vector<std::string>() : AcceptedInsteadOf(ask);
+  json["warnings"] = answer == nullptr ? Json::array() : WarningsJson(ask, answer->plan);
+  AddCommand(ask, json);
+  return Dump(json);
+}
+
+std::vector<std::string> AcceptedInsteadOf(const EngineAsk& ask) {
+  return ask.launch.has_value() ? AcceptedInstead(*ask.launch) : std::vector<std::string>();
 }
 
 }  // namespace kvasir::cli

@@ -15,6 +15,7 @@
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
 #include "common/models/catalogue.h"
+#include "common/models/draft_of.h"
 #include "common/models/model_text.h"
 #include "common/models/read_config.h"
 #include "planner/cli/quantity.h"
@@ -25,7 +26,8 @@ namespace {
 
 constexpr std::array kFlags = {
     Flag{"target", "MODEL", "catalogue name, config.json, or a directory that holds one"},
-    Flag{"draft", "MODEL", "the model that drafts tokens for the target"},
+    Flag{"draft", "MODEL",
+         "the model that drafts tokens for the target; mtp: the target's own layers for that"},
     Flag{"tp", "N", "tensor-parallel ranks (1)"},
     Flag{"dcp", "N", "ranks that share a sequence's tokens; divides --tp (1)"},
     Flag{"interleave", "TOKENS", "consecutive tokens of one rank before the next rank's (1)"},
@@ -33,7 +35,8 @@ constexpr std::array kFlags = {
     Flag{"context", "LIST", "sequence lengths; the longest must fit (8k,32k,128k,max)"},
     Flag{"max-requests", "N", "requests in one batch (16)"},
     Flag{"min-requests", "N", "requests of the longest context that must fit (1)"},
-    Flag{"draft-tokens", "N", "tokens drafted per step (the draft's own number; 7 for DSpark)"},
+    Flag{"draft-tokens", "N",
+         "tokens drafted per step (what the draft was trained for; 7 if it does not say)"},
     Flag{"kv-cache-dtype", "TYPE", "auto, bf16, f16, f32, fp8 (auto: the model's)"},
     Flag{"target-backend", "NAME", "kernels of the target's attention (reference)"},
     Flag{"draft-backend", "NAME", "kernels of the draft's attention (reference)"},
@@ -62,6 +65,14 @@ absl::StatusOr<ModelDescription> ReadModelFlag(const CommandLine& line, std::str
   if (model.ok()) return model;
   return absl::Status(model.status().code(),
                       absl::StrFormat("--%s: %s", flag, std::string(model.status().message())));
+}
+
+absl::StatusOr<ModelDescription> ReadDraft(const CommandLine& line, const ModelDescription& target) {
+  if (line.Value("draft") != kOwnLayersDraft) return ReadModelFlag(line, "draft");
+  absl::StatusOr<ModelDescription> draft = MtpDraft(target);
+  if (draft.ok()) return draft;
+  return absl::InvalidArgumentError("--draft mtp: " + std::string(draft.status().message()) +
+                                    "; name a draft model instead");
 }
 
 absl::Status ReadNumbers(const CommandLine& line, PlanOptions& options) {
@@ -119,10 +130,12 @@ absl::StatusOr<PlanQuestion> ReadQuestion(const CommandLine& line, bool needs_me
   PlanQuestion question;
   KVASIR_ASSIGN_OR_RETURN(question.target, ReadModelFlag(line, "target"));
   if (line.Has("draft")) {
-    KVASIR_ASSIGN_OR_RETURN(question.draft, ReadModelFlag(line, "draft"));
+    KVASIR_ASSIGN_OR_RETURN(question.draft, ReadDraft(line, question.target));
   }
   PlanOptions& options = question.options;
   KVASIR_RETURN_IF_ERROR(ReadNumbers(line, options));
+  if (options.draft_tokens == 0 && question.draft.has_value() && question.draft->draft.has_value())
+    options.draft_tokens = TrainedTokens(*question.draft->draft);
   KVASIR_RETURN_IF_ERROR(ReadSizes(line, needs_memory, options));
   options.ruleset = line.ValueOr("ruleset", options.ruleset);
   options.cache_dtype = line.ValueOr("kv-cache-dtype", options.cache_dtype);

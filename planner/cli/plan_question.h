@@ -14,6 +14,9 @@
 
 namespace kvasir::cli {
 
+// --draft mtp: the target's own layers of multi-token prediction.
+inline constexpr std::string_view kOwnLayersDraft = "mtp";
+
 struct PlanQuestion {
   ModelDescription target;
   std::optional<ModelDescription> draft;

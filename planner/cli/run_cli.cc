@@ -16,7 +16,8 @@ namespace {
 constexpr std::array kCommands = {
     Command{"plan", "[-- vllm serve MODEL ...]",
             "plan the caches of a target and its draft, or of a launch command", RunPlan, PlanHelp},
-    Command{"validate", "", "judge a combination by the rules, without sizing anything", RunValidate,
+    Command{"validate", "[-- vllm serve MODEL ...]",
+            "judge a combination, or a launch command, by the rules alone; needs no memory", RunValidate,
             ValidateHelp},
     Command{"explain", "PLAN", "why a plan is as it is", RunExplain, ExplainHelp},
     Command{"models", "[list | inspect MODEL]", "what models are known, and what one is made of", RunModels,

@@ -30,10 +30,13 @@ std::string SubjectText(const EngineAsk& ask) {
   return text + absl::StrFormat(" (%s, %d tokens)", settings.spec_method, settings.spec_tokens);
 }
 
+std::string AboutText(const EngineAsk& ask, const EngineAnswer& answer) {
+  return absl::StrFormat("   %s · %s · %s\n\n", std::string(vllm::EngineVersionName(ask.release.version())),
+                         SubjectText(ask), TopologyText(answer.engine_case.config));
+}
+
 void ShowHead(const Console& console, const EngineAsk& ask, const EngineAnswer& answer) {
-  const std::string ruleset(vllm::EngineVersionName(ask.release.version()));
-  const std::string about = absl::StrFormat("   %s · %s · %s\n\n", ruleset, SubjectText(ask),
-                                            TopologyText(answer.engine_case.config));
+  const std::string about = AboutText(ask, answer);
   switch (answer.verdict) {
     case EngineVerdict::kFits:
       console.out << Inked(console, Ink::kGood, "fits") << about;
@@ -147,7 +150,25 @@ std::vector<std::string> WarningLines(const EngineAsk& ask, const vllm::EnginePl
     lines.push_back(warning.about + ": " + warning.message +
                     (warning.address.empty() ? "" : "; " + warning.address));
   }
+  if (ask.question.has_value()) {
+    const std::vector<std::string>& more = ask.question->settings.warnings;
+    lines.insert(lines.end(), more.begin(), more.end());
+  }
   return lines;
+}
+
+// What was assumed, read and passed over; the same for a plan and for a verdict alone.
+void ShowRemarks(const Console& console, const EngineAsk& ask, const vllm::EnginePlan& plan) {
+  ShowList(console, "Warnings", WarningLines(ask, plan));
+  if (ask.question.has_value()) ShowList(console, "Assumed", ask.question->settings.assumed);
+  ShowList(console, "Notes", ask.notes);
+  ShowList(console, "Read", ask.command.notes);
+  ShowList(console, "Unknown flags: not used, and the engine may refuse them", UnknownLines(ask.command));
+  ShowList(console, "Not about the cache", ask.command.not_about_cache);
+}
+
+void ShowAcceptedInstead(const Console& console, const EngineAsk& ask) {
+  ShowList(console, "Accepted instead: any one of", AcceptedInsteadOf(ask));
 }
 
 }  // namespace
@@ -158,12 +179,7 @@ void ShowEngine(const Console& console, const EngineAsk& ask, const EngineAnswer
   ShowBudget(console, ask.memory);
   ShowLog(console, answer);
   ShowGroups(console, answer);
-  ShowList(console, "Warnings", WarningLines(ask, answer.plan));
-  if (ask.question.has_value()) ShowList(console, "Assumed", ask.question->settings.assumed);
-  ShowList(console, "Notes", ask.notes);
-  ShowList(console, "Read", ask.command.notes);
-  ShowList(console, "Unknown flags: not used, and the engine may refuse them", UnknownLines(ask.command));
-  ShowList(console, "Not about the cache", ask.command.not_about_cache);
+  ShowRemarks(console, ask, answer.plan);
 }
 
 void ShowEngineRefusal(const Console& console, const EngineAsk& ask, const absl::Status& status) {
@@ -171,8 +187,23 @@ void ShowEngineRefusal(const Console& console, const EngineAsk& ask, const absl:
   console.out << Inked(console, Ink::kBad, "refused")
               << absl::StrFormat("   %s · %s\n\n  %s\n",
                                  std::string(vllm::EngineVersionName(ask.release.version())), error.field,
-                                 error.message);
-  ShowList(console, "\nUnknown flags: not used, and the engine may refuse them", UnknownLines(ask.command));
+                                 error.message)
+              << "\n";
+  ShowAcceptedInstead(console, ask);
+  ShowList(console, "Unknown flags: not used, and the engine may refuse them", UnknownLines(ask.command));
+}
+
+void ShowEngineVerdict(const Console& console, const EngineAsk& ask, const EngineAnswer& answer) {
+  const bool valid = answer.verdict == EngineVerdict::kFits;
+  console.out << Inked(console, valid ? Ink::kGood : Ink::kBad, valid ? "valid" : "refused")
+              << AboutText(ask, answer);
+  if (!valid) {
+    const vllm::EngineFailure& failure = *answer.plan.failure;
+    console.out << absl::StrFormat("The engine raises %s\n  %s\n\n",
+                                   std::string(vllm::EngineErrorKindName(failure.kind)), failure.message);
+    ShowAcceptedInstead(console, ask);
+  }
+  ShowRemarks(console, ask, answer.plan);
 }
 
 }  // namespace kvasir::cli

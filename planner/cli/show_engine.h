@@ -3,6 +3,7 @@
 #define KVASIR_PLANNER_CLI_SHOW_ENGINE_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "planner/cli/console.h"
@@ -14,10 +15,17 @@ namespace kvasir::cli {
 void ShowEngine(const Console& console, const EngineAsk& ask, const EngineAnswer& answer);
 // The engine refuses the options before it plans.
 void ShowEngineRefusal(const Console& console, const EngineAsk& ask, const absl::Status& status);
+// The verdict of `validate` alone: no sizes. `answer` is of ample memory.
+void ShowEngineVerdict(const Console& console, const EngineAsk& ask, const EngineAnswer& answer);
 
 // Schema kvasir.plan/1.
 [[nodiscard]] std::string EngineJson(const EngineAsk& ask, const EngineAnswer& answer);
 [[nodiscard]] std::string EngineRefusalJson(const EngineAsk& ask, const absl::Status& status);
+// Schema kvasir.validate/1; `refusal` is OK where the engine planned (`answer`).
+[[nodiscard]] std::string EngineVerdictJson(const EngineAsk& ask, const absl::Status& refusal,
+                                            const EngineAnswer* answer);
+// Changes with which the engine would take the launch; empty for explicit specs.
+[[nodiscard]] std::vector<std::string> AcceptedInsteadOf(const EngineAsk& ask);
 
 // "MLA", "KDA states (mamba)": one group's kind in words.
 [[nodiscard]] std::string GroupKindText(const EngineAnswer& answer, const vllm::EngineGroup& group);

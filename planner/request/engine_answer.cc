@@ -9,8 +9,6 @@
 namespace kvasir {
 namespace {
 
-constexpr std::int64_t kAmple = std::int64_t{1} << 46;  // bytes; any request fits
-
 vllm::EngineCase WithMemory(vllm::EngineCase engine_case, std::int64_t bytes) {
   for (vllm::EngineWorker& worker : engine_case.workers) worker.available_bytes = bytes;
   return engine_case;
@@ -29,7 +27,7 @@ bool ShortOfMemory(const vllm::EnginePlan& plan) {
 std::optional<CapacityRule> RuleOf(const vllm::EngineCase& engine_case, const vllm::EnginePlan& plan,
                                    EngineRelease release) {
   if (const auto rule = CapacityRuleOf(engine_case, plan)) return rule;
-  const vllm::EngineCase ample = WithMemory(engine_case, kAmple);
+  const vllm::EngineCase ample = WithMemory(engine_case, kAmpleBytes);
   return CapacityRuleOf(ample, vllm::PlanEngine(ample, release.version()));
 }
 

@@ -15,6 +15,9 @@
 
 namespace kvasir {
 
+// Of one worker; no request is too long for it.
+inline constexpr std::int64_t kAmpleBytes = std::int64_t{1} << 46;
+
 // kFails: the engine raises for another reason than memory.
 enum class EngineVerdict : std::int8_t { kFits, kDoesNotFit, kFails };
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -53,13 +54,18 @@ absl::Status CheckOne(const EngineLaunch& launch, const EngineSettings& settings
   if (rows.empty()) return absl::OkStatus();
   const ModelDescription& model = named.draft && launch.draft.has_value() ? *launch.draft : launch.target;
   const LayoutKind kind = HasLatent(model) ? LayoutKind::kLatent : LayoutKind::kKeyValue;
-  const Test reads = [kind](const BackendRow& row) {
-    return std::find(row.facts.layouts.begin(), row.facts.layouts.end(), kind) != row.facts.layouts.end();
+  // Backends of sparse attention read what an indexer picked, and nothing else.
+  const bool sparse = IsSparse(model);
+  const Test reads = [kind, sparse](const BackendRow& row) {
+    const bool picks = row.engine.find("SPARSE") != std::string_view::npos;
+    return picks == sparse &&
+           std::find(row.facts.layouts.begin(), row.facts.layouts.end(), kind) != row.facts.layouts.end();
   };
   if (!AnyRow(rows, reads)) {
     return Refuse(named.flag, named.backend,
-                  absl::StrFormat("does not read the %s rows of %s", LayoutKindName(kind), model.name), kind,
-                  reads);
+                  absl::StrFormat("does not read the %s%s rows of %s", sparse ? "sparse " : "",
+                                  LayoutKindName(kind), model.name),
+                  kind, reads);
   }
   if (const std::optional<DType> dtype = DtypeOf(settings.cache_dtype)) {
     const Test stores = [&](const BackendRow& row) {
@@ -80,6 +86,16 @@ absl::Status CheckOne(const EngineLaunch& launch, const EngineSettings& settings
           named.flag, named.backend,
           absl::StrFormat("does not take --block-size %d, which is no multiple of its pages", settings.block),
           kind, pages);
+    }
+  }
+  if (settings.dcp > 1) {
+    const Test combines = [&](const BackendRow& row) { return reads(row) && row.facts.lse; };
+    if (!AnyRow(rows, combines)) {
+      return Refuse(named.flag, named.backend,
+                    absl::StrFormat("returns no log-sum-exp, by which %d ranks of a sharded context combine "
+                                    "what they read",
+                                    settings.dcp),
+                    kind, combines);
     }
   }
   if (settings.spec_method != "dspark" || settings.dcp <= 1 || kind != LayoutKind::kLatent)

@@ -94,11 +94,13 @@ EngineBudget BudgetOf(const EngineLaunch& launch, const EngineSettings& settings
   split.tp = settings.tp;
   split.pp = settings.pp;
   split.with_mtp = settings.spec_method == "mtp" && !launch.draft.has_value();
+  split.name = launch.options.model.value_or("");
   budget.taken.push_back({"weights", WeightBytesOf(launch.target, split, checkpoint_bytes)});
   if (launch.draft.has_value()) {
     split.tp = launch.options.spec_tensor_parallel.value_or(settings.tp);
     split.pp = 1;
     split.with_mtp = false;
+    split.name = launch.options.spec_model.value_or("");
     budget.taken.push_back({"draft weights", WeightBytesOf(*launch.draft, split, draft_checkpoint_bytes)});
   }
   budget.taken.push_back({"activations", Activations(launch, settings)});

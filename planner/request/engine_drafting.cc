@@ -8,11 +8,12 @@
 #include "common/base/error_reasons.h"
 #include "common/base/status_macros.h"
 #include "common/base/typed_error.h"
+#include "common/models/draft_of.h"
 
 namespace kvasir {
 namespace {
 
-constexpr std::array<std::string_view, 5> kWithoutModel = {"ngram", "ngram_gpu", "suffix", "medusa",
+constexpr std::array<std::string_view, 5> kWithoutCache = {"ngram", "ngram_gpu", "suffix", "medusa",
                                                            "mlp_speculator"};
 
 // "deepseek_mtp", "qwen3_next_mtp" and the like are one method.
@@ -47,9 +48,8 @@ absl::Status NoTokens(const std::string& method) {
 std::int64_t DefaultTokens(const EngineLaunch& launch, const std::string& method) {
   if (method == "mtp") return launch.target.mtp_depth;
   if (!launch.draft.has_value() || !launch.draft->draft.has_value()) return 0;
-  const std::int64_t block = launch.draft->draft->block;
-  if (block == 0) return 0;
-  return method == "dflash" ? block - 1 : block;  // DFlash's block begins with the anchor
+  if (method == "eagle" || method == "eagle3") return 0;  // whatever the draft says, it wants to be told
+  return TrainedTokens(*launch.draft->draft);
 }
 
 }  // namespace
@@ -71,6 +71,10 @@ std::string_view EngineMethodOf(DraftMethod method) {
       return "dflash";
   }
   return "";
+}
+
+bool DraftsWithoutCache(std::string_view method) {
+  return std::find(kWithoutCache.begin(), kWithoutCache.end(), method) != kWithoutCache.end();
 }
 
 absl::StatusOr<Drafting> DraftingOf(const EngineLaunch& launch) {
@@ -104,8 +108,7 @@ absl::StatusOr<Drafting> DraftingOf(const EngineLaunch& launch) {
     drafting.layers = launch.target.mtp_layers;
     return drafting;
   }
-  if (std::find(kWithoutModel.begin(), kWithoutModel.end(), drafting.method) != kWithoutModel.end())
-    return drafting;
+  if (DraftsWithoutCache(drafting.method)) return drafting;
   // DeepSeek-V4 has its block draft in the checkpoint, in the place of MTP layers.
   if (!launch.draft.has_value() && drafting.method == "dspark" && !launch.target.mtp_layers.empty()) {
     drafting.layers = launch.target.mtp_layers;

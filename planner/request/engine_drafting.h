@@ -25,6 +25,9 @@ struct Drafting {
 // The engine's word for what a draft does.
 [[nodiscard]] std::string_view EngineMethodOf(DraftMethod method);
 
+// Methods whose drafts keep nothing between steps, by the engine's word: n-grams, suffixes, Medusa's heads.
+[[nodiscard]] bool DraftsWithoutCache(std::string_view method);
+
 // InvalidArgument: a method without its draft, a draft without a number of tokens, MTP without MTP layers.
 [[nodiscard]] absl::StatusOr<Drafting> DraftingOf(const EngineLaunch& launch);
 

@@ -12,6 +12,8 @@
 #include "planner/request/backends.h"
 #include "planner/request/engine_backends.h"
 #include "planner/request/engine_drafting.h"
+#include "planner/request/engine_graphs.h"
+#include "planner/request/engine_parallelism.h"
 
 namespace kvasir {
 namespace {
@@ -39,27 +41,12 @@ absl::Status Refuse(std::string_view field, std::string message,
   return FieldError(why, field, std::move(message));
 }
 
-absl::Status SetParallelism(const EngineLaunch& launch, EngineSettings& settings) {
+void SetParallelism(const EngineLaunch& launch, EngineSettings& settings) {
   const LaunchOptions& said = launch.options;
   settings.tp = said.tensor_parallel.value_or(1);
   settings.pp = said.pipeline_parallel.value_or(1);
   settings.dcp = said.decode_context_parallel.value_or(1);
   settings.pcp = said.prefill_context_parallel.value_or(1);
-  if (settings.tp % settings.dcp != 0) {
-    return Refuse(
-        "--decode-context-parallel-size",
-        absl::StrFormat("--decode-context-parallel-size %d does not divide --tensor-parallel-size %d; the "
-                        "engine raises ValueError; use a divisor of %d",
-                        settings.dcp, settings.tp, settings.tp));
-  }
-  const auto layers = static_cast<std::int64_t>(launch.target.layers.size());
-  if (settings.pp > layers) {
-    return Refuse(
-        "--pipeline-parallel-size",
-        absl::StrFormat("--pipeline-parallel-size %d is more than the model's %d layers; use fewer stages",
-                        settings.pp, layers));
-  }
-  return absl::OkStatus();
 }
 
 absl::Status SetLength(const EngineLaunch& launch, EngineSettings& settings) {
@@ -161,10 +148,6 @@ std::string ModelDtypeWord(const EngineLaunch& launch) {
   return half ? "float16" : "bfloat16";
 }
 
-bool IsSparse(const ModelDescription& model) {
-  return HasLatent(model) && AnyMixer(model, [](const MixerShape& m) { return IsOneOf<IndexerShape>(m); });
-}
-
 void SetCacheDtype(const EngineLaunch& launch, EngineSettings& settings) {
   std::string word = launch.options.kv_cache_dtype.value_or("auto");
   const bool compressed =
@@ -239,9 +222,14 @@ bool HasLatent(const ModelDescription& model) {
   return AnyMixer(model, [](const MixerShape& m) { return IsOneOf<MlaShape>(m); });
 }
 
+bool IsSparse(const ModelDescription& model) {
+  return HasLatent(model) && AnyMixer(model, [](const MixerShape& m) { return IsOneOf<IndexerShape>(m); });
+}
+
 absl::StatusOr<EngineSettings> SettingsOf(const EngineLaunch& launch) {
   EngineSettings settings;
-  KVASIR_RETURN_IF_ERROR(SetParallelism(launch, settings));
+  SetParallelism(launch, settings);
+  KVASIR_RETURN_IF_ERROR(CheckParallelism(launch, settings));
   KVASIR_RETURN_IF_ERROR(SetLength(launch, settings));
   KVASIR_ASSIGN_OR_RETURN(const Drafting drafting, DraftingOf(launch));
   settings.spec_method = drafting.method;
@@ -251,6 +239,8 @@ absl::StatusOr<EngineSettings> SettingsOf(const EngineLaunch& launch) {
   SetCaching(launch, settings);
   SetBlocks(launch, settings);
   SetCacheDtype(launch, settings);
+  KVASIR_RETURN_IF_ERROR(CheckInterleave(launch, settings));
+  KVASIR_RETURN_IF_ERROR(CheckEngineGraphs(launch, settings));
   KVASIR_RETURN_IF_ERROR(CheckEngineBackends(launch, settings));
   settings.gpu_memory_utilization =
       launch.options.gpu_memory_utilization.value_or(launch.release.profiles_graphs() ? 0.92 : 0.90);

@@ -47,16 +47,19 @@ struct EngineSettings {
   std::string spec_method;  // empty: no drafting
   std::int64_t spec_tokens = 0;
   double gpu_memory_utilization = 0;
-  std::vector<std::string> assumed;  // sentences: what was neither said nor follows from what was
+  std::vector<std::string> assumed;   // sentences: what was neither said nor follows from what was
+  std::vector<std::string> warnings;  // sentences: what the engine will take otherwise than it was said
 };
 
 // InvalidArgument, naming flag, value and fix, where the engine would refuse the options before it plans: a
 // parallelism that does not divide, a draft without a number of tokens, a length over the model's.
 [[nodiscard]] absl::StatusOr<EngineSettings> SettingsOf(const EngineLaunch& launch);
 
-// Whether any layer keeps a recurrent state, and whether any keeps a latent row without a window.
+// Whether any layer keeps a recurrent state, whether any keeps a latent row without a window, and whether an
+// indexer picks among such rows.
 [[nodiscard]] bool HasStates(const ModelDescription& model);
 [[nodiscard]] bool HasLatent(const ModelDescription& model);
+[[nodiscard]] bool IsSparse(const ModelDescription& model);
 
 }  // namespace kvasir
 

@@ -75,8 +75,14 @@ absl::StatusOr<EngineLaunch> LaunchOf(const ModelDescription& target,
     longest = tokens == 0 ? target.context : std::max(longest, tokens);
   }
   if (longest != 0) options.max_model_len = longest;
-  if (draft.has_value()) {
+  const bool own_layers = draft.has_value() && draft->draft.has_value() &&
+                          draft->draft->method == DraftMethod::kMtp && draft->layers == target.mtp_layers;
+  if (own_layers) {
+    launch.draft.reset();  // they lie in the target's checkpoint: the engine is told the method alone
+  } else if (draft.has_value()) {
     options.spec_model = draft->name;
+  }
+  if (draft.has_value()) {
     if (draft->draft.has_value()) options.spec_method = std::string(EngineMethodOf(draft->draft->method));
     options.spec_tokens = DraftTokensOf(asked, true);
     KVASIR_RETURN_IF_ERROR(SetBackend("draft_backend", asked.draft_backend, options.spec_attention_backend));

@@ -1,6 +1,7 @@
 #include "planner/request/weight_bytes.h"
 
 #include <algorithm>
+#include <array>
 #include <variant>
 
 #include "absl/status/status.h"
@@ -145,7 +146,36 @@ class Counter {
   double hidden_;
 };
 
+// Words of checkpoints' names and the bits of one weight with its share of a scale; longer words first.
+struct NamedFormat {
+  std::string_view word;
+  double bits;
+};
+constexpr std::array kNamedFormats = {NamedFormat{"NVFP4", 4.5},  NamedFormat{"MXFP4", 4.25},
+                                      NamedFormat{"MXFP8", 8.25}, NamedFormat{"FP8", 8.0},
+                                      NamedFormat{"FP4", 4.5},    NamedFormat{"INT8", 8.0},
+                                      NamedFormat{"W8A8", 8.0},   NamedFormat{"INT4", 4.0},
+                                      NamedFormat{"AWQ", 4.0},    NamedFormat{"GPTQ", 4.0}};
+
+const NamedFormat* FormatInName(std::string_view name) {
+  std::string upper(name);
+  for (char& c : upper) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
+  for (const NamedFormat& format : kNamedFormats) {
+    if (upper.find(format.word) != std::string::npos) return &format;
+  }
+  return nullptr;
+}
+
 }  // namespace
+
+std::string_view UnstatedFormat(const ModelDescription& model, std::string_view name) {
+  if (!model.quantisation.method.empty()) return "";
+  const NamedFormat* format = FormatInName(name);
+  if (format == nullptr) format = FormatInName(model.name);
+  return format == nullptr ? "" : format->word;
+}
 
 BytesRange WeightBytesOf(const ModelDescription& model, const WeightSplit& split,
                          std::optional<std::int64_t> checkpoint_bytes) {
@@ -175,6 +205,14 @@ BytesRange WeightBytesOf(const ModelDescription& model, const WeightSplit& split
   range.least = static_cast<std::int64_t>((bytes - shared) * (packed ? 0.95 : 0.99));
   range.most = static_cast<std::int64_t>(bytes * (packed ? 1.14 : 1.04)) + (std::int64_t{256} << 20);
   range.basis = "shapes of the layers and the checkpoint's quantisation";
+  if (const std::string_view word = UnstatedFormat(model, split.name); !word.empty()) {
+    const double share = FormatInName(word)->bits / (8.0 * static_cast<double>(DTypeBytes(model.dtype)));
+    range.least = static_cast<std::int64_t>(static_cast<double>(range.least) * std::min(share, 1.0));
+    range.basis = absl::StrFormat(
+        "an upper bound: the name says %s, the configuration gives no quantisation; from all weights in that "
+        "format to none",
+        std::string(word));
+  }
   if (model.multimodal) {
     range.most += std::int64_t{3} << 30;
     range.basis += "; vision or audio parts of up to 3 GiB are not described";

@@ -25,9 +25,16 @@ struct WeightSplit {
   std::int64_t tp = 1;
   std::int64_t pp = 1;
   bool with_mtp = false;  // the checkpoint's MTP layers are loaded too
+  std::string name = {};  // as the launch writes it, where that is not the description's
 };
 
-// Of the fullest rank. `checkpoint_bytes`: the whole checkpoint's size, where its index is at hand.
+// The format that a checkpoint's name promises ("NVFP4", "FP8") and its configuration does not give; empty
+// where the name promises none or the configuration has a format. Some tools write the format into a file of
+// their own beside config.json.
+[[nodiscard]] std::string_view UnstatedFormat(const ModelDescription& model, std::string_view name);
+
+// Of the fullest rank. With an unstated format the range ends at unquantised weights and begins at weights
+// that are all of that format. `checkpoint_bytes`: the whole checkpoint's size, where its index is at hand.
 [[nodiscard]] BytesRange WeightBytesOf(const ModelDescription& model, const WeightSplit& split,
                                        std::optional<std::int64_t> checkpoint_bytes);
 

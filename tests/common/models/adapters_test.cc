@@ -8,9 +8,11 @@
 #include <ostream>
 #include <set>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "common/models/draft_of.h"
 #include "common/models/model_text.h"
 #include "common/models/read_config.h"
 #include "tests/common/models/layer_words.h"
@@ -73,6 +75,32 @@ std::vector<AdapterCase> DenseCases() {
       {"olmo3 by default", SmallConfig("Olmo3ForCausalLM", R"("sliding_window": 64)"), "1 full, 3 sliding",
        "2x8", 64},
       {"bert", SmallConfig("BertModel", ""), "4 encoder", ""},
+      {"mpt",
+       R"({"architectures": ["MPTForCausalLM"], "d_model": 64, "vocab_size": 1000, "max_seq_len": 512,
+           "n_heads": 8, "n_layers": 2, "attn_config": {"kv_n_heads": 2}})",
+       "2 full"},
+      {"mpt, every head its own",
+       R"({"architectures": ["MptForCausalLM"], "d_model": 64, "vocab_size": 1000, "n_heads": 8, "n_layers": 2})",
+       "2 full", "8x8"},
+      {"dbrx",
+       R"({"architectures": ["DbrxForCausalLM"], "d_model": 64, "vocab_size": 1000, "max_seq_len": 512,
+           "n_heads": 8, "n_layers": 2, "attn_config": {"kv_n_heads": 2, "rope_theta": 500000},
+           "ffn_config": {"ffn_hidden_size": 96, "moe_num_experts": 16, "moe_top_k": 4}})",
+       "2 full"},
+      {"falcon with one kv head",
+       R"({"architectures": ["FalconForCausalLM"], "hidden_size": 71, "num_attention_heads": 71, "multi_query": true,
+           "new_decoder_architecture": false, "num_hidden_layers": 2, "vocab_size": 1000})",
+       "2 full", "1x1"},
+      {"falcon's newer decoder",
+       SmallConfig("FalconForCausalLM", R"("new_decoder_architecture": true, "multi_query": true,
+         "num_key_value_heads": null, "num_kv_heads": 4)"),
+       "4 full", "4x8"},
+      {"falcon by its oldest names",
+       R"({"architectures": ["RWForCausalLM"], "hidden_size": 64, "n_head": 8, "n_layer": 2, "n_head_kv": 2,
+           "multi_query": false, "alibi": true, "vocab_size": 1000})",
+       "2 full"},
+      {"minicpm3 caches every head",
+       SmallConfig("MiniCPM3ForCausalLM", Join(kMlaFields, R"("num_key_value_heads": 8)")), "4 full", "8x24"},
   };
 }
 
@@ -238,6 +266,15 @@ std::vector<AdapterCase> RecurrentCases() {
   };
 }
 
+// A draft of vllm-project/speculators that drafts 5 tokens.
+std::string Speculators(std::string_view type, std::string_view layers, std::string_view fields) {
+  return R"({"architectures": ["SomeSpeculator"], "torch_dtype": "bfloat16", "transformer_layer_config": )" +
+         SmallConfig("Inner", R"("model_type": ")" + std::string(layers) + "\"") +
+         R"(, "speculators_config": {"proposal_methods": [{"proposal_type": "greedy", "speculative_tokens": 5}],
+         "verifier": {"name_or_path": "org/target"}}, "speculators_model_type": ")" +
+         std::string(type) + "\", " + std::string(fields) + "}";
+}
+
 constexpr std::string_view kTaps = R"("mask_token_id": 999, "target_layer_ids": [0, 5])";
 
 std::vector<AdapterCase> DraftCases() {
@@ -262,6 +299,19 @@ std::vector<AdapterCase> DraftCases() {
       {"dspark", block("DSparkDraftModel", R"(, "projector_type": "dspark", "markov_rank": 8)"), "4 full"},
       {"domino", block("DominoDraftModel", R"(, "gru_hidden_dim": 8, "emb_dim": 4)"), "4 full"},
       {"p-eagle", SmallConfig("PEagleDraftModel", ""), "4 full"},
+      {"speculators eagle3",
+       Speculators("eagle3", "llama", R"("draft_vocab_size": 500, "target_hidden_size": null,
+         "eagle_aux_hidden_state_layer_ids": [2, 16, 29])"),
+       "4 full"},
+      {"speculators p-eagle", Speculators("peagle", "qwen3", R"("mask_token_id": 999)"), "4 full"},
+      {"speculators dflash",
+       Speculators("dflash", "qwen3",
+                   R"("mask_token_id": 999, "block_size": 8, "aux_hidden_state_layer_ids": [2, 9])"),
+       "4 full"},
+      {"speculators dspark", Speculators("dspark", "qwen3", R"("mask_token_id": 999, "block_size": 8,
+         "aux_hidden_state_layer_ids": [2, 9], "markov_rank": 8, "enable_confidence_head": true,
+         "speculators_config": {"proposal_methods": []})"),
+       "4 full"},
   };
 }
 
@@ -382,6 +432,37 @@ TEST(Adapters, DraftsSayHowTheyDraft) {
   EXPECT_EQ(domino.method, DraftMethod::kDomino);
   EXPECT_EQ(domino.gru_dim, 8);
   EXPECT_EQ(Read(cases[9].config).draft->method, DraftMethod::kPeagle);
+}
+
+TEST(Adapters, SpeculatorsCountTapsAndTokensAsTheEngineDoes) {
+  const std::vector<AdapterCase> cases = DraftCases();
+  const DraftShape eagle3 = *Read(cases[10].config).draft;
+  EXPECT_EQ(eagle3.method, DraftMethod::kEagle3);
+  EXPECT_EQ(eagle3.target_taps, (std::vector<std::int64_t>{2, 16, 29}));
+  EXPECT_EQ(eagle3.target_hidden, 64);
+  EXPECT_EQ(eagle3.head_vocab, 500);
+  EXPECT_EQ(TrainedTokens(eagle3), 5);
+  EXPECT_EQ(Read(cases[11].config).draft->method, DraftMethod::kPeagle);
+  const DraftShape dflash = *Read(cases[12].config).draft;
+  EXPECT_EQ(dflash.target_taps,
+            (std::vector<std::int64_t>{1, 8}));  // the embedding's output is not a layer's
+  EXPECT_FALSE(dflash.causal);
+  EXPECT_EQ(TrainedTokens(dflash), 5);
+  const DraftShape dspark = *Read(cases[13].config).draft;
+  EXPECT_EQ(dspark.markov_rank, 8);
+  EXPECT_EQ(TrainedTokens(dspark), 7);  // of a block of 8 that begins with the anchor
+}
+
+TEST(Adapters, SpeculatorsOfUnknownMethodsAndLayersAreNamed) {
+  for (const auto& [config, field] :
+       {std::pair{Speculators("mlp", "llama", R"("x": 1)"), "speculators_model_type"},
+        std::pair{Speculators("eagle3", "mamba", R"("x": 1)"), "transformer_layer_config.model_type"},
+        std::pair{Speculators("dflash", "qwen3", R"("mask_token_id": 9)"), "aux_hidden_state_layer_ids"},
+        std::pair{std::string(R"({"speculators_model_type": "eagle3"})"), "transformer_layer_config"}}) {
+    const auto model = ReadConfigJson(config, "org/small");
+    ASSERT_FALSE(model.ok());
+    EXPECT_THAT(std::string(model.status().message()), ::testing::HasSubstr(field));
+  }
 }
 
 TEST(Adapters, DflashCausalityOverridesWindows) {

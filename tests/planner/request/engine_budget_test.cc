@@ -1,8 +1,10 @@
 #include "planner/request/engine_budget.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "common/models/catalogue.h"
 #include "common/models/read_config.h"
 #include "planner/request/checkpoint_json.h"
 #include "tests/testing/matchers.h"
@@ -34,6 +36,35 @@ TEST(EngineBudgetTest, PublicWeightsLieInTheRange) {
     EXPECT_LE(static_cast<double>(range.least) / kGiB, c.gib);
     EXPECT_GE(static_cast<double>(range.most) / kGiB, c.gib);
     EXPECT_LT(static_cast<double>(range.most - range.least), 0.4 * static_cast<double>(range.most));
+  }
+}
+
+// Configurations whose names promise a format that they do not give.
+TEST(EngineBudgetTest, AFormatThatOnlyTheNameGivesWidensTheRange) {
+  ModelDescription model = *FindInCatalogue("llama-3.1-8b");
+  const BytesRange plain = WeightBytesOf(model, {}, std::nullopt);
+  EXPECT_EQ(UnstatedFormat(model, ""), "");
+  const BytesRange named = WeightBytesOf(model, {.name = "nvidia/Llama-3.1-8B-Instruct-FP8"}, std::nullopt);
+  EXPECT_EQ(UnstatedFormat(model, "nvidia/Llama-3.1-8B-Instruct-FP8"), "FP8");
+  EXPECT_EQ(named.most, plain.most);
+  EXPECT_NEAR(static_cast<double>(named.least), 0.5 * static_cast<double>(plain.least), 1.0);
+  EXPECT_NE(named.basis.find("an upper bound: the name says FP8"), std::string::npos) << named.basis;
+  EXPECT_EQ(WeightBytesOf(model, {.name = "x-FP8"}, 1000).most, 1000);  // an index knows
+  model.name = "nvidia/DeepSeek-V3.1-nvfp4";
+  EXPECT_EQ(UnstatedFormat(model, ""), "NVFP4");
+  model.quantisation.method = "modelopt";
+  EXPECT_EQ(UnstatedFormat(model, "x-FP8"), "");
+}
+
+TEST(EngineBudgetTest, PublicNamesWithoutAFormatAreFound) {
+  KVASIR_SHARED_DATA_OR_SKIP(data);
+  for (const auto& [folder, word] :
+       {std::pair{"nvidia__DeepSeek-V3.1-NVFP4", "NVFP4"}, std::pair{"nvidia__GLM-5-NVFP4", "NVFP4"},
+        std::pair{"nvidia__Llama-3.1-70B-Instruct-FP8", "FP8"}, std::pair{"Qwen__Qwen3-32B-FP8", ""},
+        std::pair{"nvidia__Gemma-4-26B-A4B-NVFP4", ""}, std::pair{"google__gemma-2-27b", ""}}) {
+    const auto model = ReadConfigPath(data + "/configs/" + folder);
+    KVASIR_ASSERT_OK(model);
+    EXPECT_EQ(UnstatedFormat(*model, model->name), word) << folder;
   }
 }
 

@@ -311,6 +311,7 @@ TEST(EngineSpecsTest, EveryPublicModelIsPlanned) {
         launch.release = ReleaseOf(version);
         if (tp == 8 && model->mtp_depth > 0) launch.options.spec_method = "mtp";
         const auto question = EngineCaseOf(launch, {std::int64_t{1} << 46});
+        if (tp == 8 && ErrorOf(question.status()).field == "--tensor-parallel-size") continue;  // 14 heads
         KVASIR_ASSERT_OK(question);
         const vllm::EnginePlan plan = vllm::PlanEngine(question->engine_case, version);
         EXPECT_FALSE(plan.failure.has_value()) << plan.failure->message;
