@@ -50,6 +50,8 @@ RULES = (
     ('common/geometry/*', Rule(_BASE, ('status',), pure=True)),
     ('common/plan/*', Rule(_PLAN, ('status',), pure=True)),
     ('common/models/*', Rule(_BASE + ('common/geometry',), ('status', 'json'))),
+    ('common/checkpoint/mapped_file.*', Rule(_BASE, ('status', 'posix'))),
+    ('common/checkpoint/*', Rule(_BASE + ('common/geometry', 'common/models'), ('status', 'json'), pure=True)),
     ('common/obs/*', Rule(_BASE, ('status', 'glog'))),
     ('common/rpc/*', Rule(_BASE + ('common/obs', 'proto'), _GRPC + ('posix',))),
     ('planner/core/*', Rule(_PLAN, ('status',), pure=True)),
