@@ -70,7 +70,8 @@ RULES = (
     ('worker/engine/*', Rule(_ENGINE, ('status',))),
     ('worker/cpu/*', Rule(_ENGINE, ('status',))),
     ('worker/comm/*', Rule(_ENGINE, ('status', 'posix'))),
-    ('worker/service/*', Rule(_ENGINE + ('worker/cpu', 'worker/comm') + _WIRE, _GRPC + ('posix',))),
+    ('worker/weights/*', Rule(_ENGINE + ('common/checkpoint',), ('status',))),
+    ('worker/service/*', Rule(_ENGINE + ('worker/weights', 'worker/cpu', 'worker/comm') + _WIRE, _GRPC + ('posix',))),
     ('worker/main.cc', Rule(_ENGINE + ('worker/cpu', 'worker/comm', 'worker/service') + _WIRE,
                             _GRPC + ('posix',))),
 )
