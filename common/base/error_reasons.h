@@ -30,7 +30,7 @@ inline constexpr char kCheckpointInvalid[] = "CHECKPOINT_INVALID";    // a file 
 inline constexpr char kCheckpointMismatch[] = "CHECKPOINT_MISMATCH";  // its tensors are not the model's
 inline constexpr char kCheckpointPath[] = "CHECKPOINT_PATH";          // outside the worker's checkpoint root
 inline constexpr char kCheckpointNotFound[] = "CHECKPOINT_NOT_FOUND";       // NOT_FOUND
-inline constexpr char kCheckpointUnsupported[] = "CHECKPOINT_UNSUPPORTED";  // UNIMPLEMENTED
+inline constexpr char kCheckpointUnsupported[] = "CHECKPOINT_UNSUPPORTED";  // FAILED_PRECONDITION
 inline constexpr char kCheckpointUnreadable[] = "CHECKPOINT_UNREADABLE";    // DATA_LOSS: changed or unreadable
 
 // RESOURCE_EXHAUSTED.

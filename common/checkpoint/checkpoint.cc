@@ -47,7 +47,7 @@ absl::Status CheckIndex(const SafetensorsIndex& index, const std::vector<StoredT
 }  // namespace
 
 absl::Status Checkpoint::AddFile(const std::string& name) {
-  KVASIR_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(directory_ + "/" + name));
+  KVASIR_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(directory_ + "/" + name, root_));
   KVASIR_ASSIGN_OR_RETURN(SafetensorsHeader header, ReadSafetensorsHeader(file.bytes(), file.path()));
   for (TensorEntry& entry : header.tensors) tensors_.push_back({std::move(entry), files_.size()});
   files_.push_back(std::move(file));
@@ -68,11 +68,12 @@ absl::Status Checkpoint::Finish() {
                                           BaseName(files_[std::next(twice)->file].path()))});
 }
 
-absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& directory) {
+absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& directory, const std::string& root) {
   Checkpoint checkpoint;
   checkpoint.directory_ = directory;
+  checkpoint.root_ = root;
   const std::string index_path = absl::StrFormat("%s/%s", directory, kIndexName);
-  const absl::StatusOr<MappedFile> index_file = MappedFile::Open(index_path);
+  const absl::StatusOr<MappedFile> index_file = MappedFile::Open(index_path, root);
   if (!index_file.ok() && !absl::IsNotFound(index_file.status())) return index_file.status();
   if (!index_file.ok()) {
     const absl::Status added = checkpoint.AddFile(std::string(kSingleName));

@@ -24,7 +24,8 @@ class Checkpoint {
   // NotFound (CHECKPOINT_NOT_FOUND): neither file is there, or one that the index names. InvalidArgument
   // (CHECKPOINT_INVALID): a header or the index is not well formed, they do not name the same tensors.
   // DataLoss (CHECKPOINT_UNREADABLE): the system cannot read a file.
-  static absl::StatusOr<Checkpoint> Open(const std::string& directory);
+  // With a `root`, a resolved path, every file must really lie below it (CHECKPOINT_PATH).
+  static absl::StatusOr<Checkpoint> Open(const std::string& directory, const std::string& root = {});
 
   [[nodiscard]] const std::string& directory() const { return directory_; }
   [[nodiscard]] const std::vector<StoredTensor>& tensors() const { return tensors_; }  // by name
@@ -39,6 +40,7 @@ class Checkpoint {
   absl::Status Finish();
 
   std::string directory_;
+  std::string root_;
   std::vector<MappedFile> files_;
   std::vector<StoredTensor> tensors_;
 };

@@ -12,7 +12,7 @@ constexpr std::size_t kNameShown = 256;
 
 absl::StatusCode CodeOf(std::string_view reason) {
   if (reason == reason::kCheckpointNotFound) return absl::StatusCode::kNotFound;
-  if (reason == reason::kCheckpointUnsupported) return absl::StatusCode::kUnimplemented;
+  if (reason == reason::kCheckpointUnsupported) return absl::StatusCode::kFailedPrecondition;
   if (reason == reason::kCheckpointUnreadable) return absl::StatusCode::kDataLoss;
   return absl::StatusCode::kInvalidArgument;
 }

@@ -27,7 +27,7 @@ struct ExpectedTensor {
   std::string_view refusal = {};  // why a checkpoint that holds it is refused; empty: it is not
 };
 
-// In order: of the model, then layer by layer. Unimplemented (CHECKPOINT_UNSUPPORTED) names the model and
+// In order: of the model, then layer by layer. FailedPrecondition (CHECKPOINT_UNSUPPORTED) names the model and
 // what this version does not read: an architecture, a kind of layer, packed weights.
 [[nodiscard]] absl::StatusOr<std::vector<ExpectedTensor>> ExpectedTensors(const ModelDescription& model);
 

@@ -7,6 +7,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -16,8 +17,9 @@ namespace kvasir {
 class MappedFile {
  public:
   // A regular file of at least one byte; symbolic links are followed. NotFound (CHECKPOINT_NOT_FOUND),
-  // InvalidArgument (CHECKPOINT_INVALID) for another kind of file, DataLoss (CHECKPOINT_UNREADABLE).
-  static absl::StatusOr<MappedFile> Open(std::string path);
+  // InvalidArgument (CHECKPOINT_INVALID) for another kind of file, (CHECKPOINT_PATH) for one that does not
+  // lie below `root`, a resolved path, unless that is empty; DataLoss (CHECKPOINT_UNREADABLE).
+  static absl::StatusOr<MappedFile> Open(std::string path, std::string_view root = {});
 
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;
@@ -38,6 +40,20 @@ class MappedFile {
   int descriptor_ = -1;
   std::string_view bytes_;
 };
+
+// Whether `path` is `root` or lies below it; both resolved.
+[[nodiscard]] bool IsBelow(std::string_view root, std::string_view path);
+
+// With symbolic links resolved.
+struct ResolvedDirectory {
+  std::string root;
+  std::string directory;  // `root` or below it
+};
+
+// The directory that `directory` names, relative to `root` or absolute. InvalidArgument (CHECKPOINT_PATH)
+// where it does not lie below `root` or there is no root; NotFound (CHECKPOINT_NOT_FOUND).
+[[nodiscard]] absl::StatusOr<ResolvedDirectory> ResolveBelow(const std::string& root,
+                                                             const std::string& directory);
 
 }  // namespace kvasir
 

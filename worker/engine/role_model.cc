@@ -60,6 +60,9 @@ absl::Status CheckModel(const PlanGroup& group, const ModelDescription& model) {
   if (model.draft->method != DraftMethod::kDspark || model.draft->head_vocab != 0) {
     return Unsupported(group, "its draft is not DSpark with the whole vocabulary");
   }
+  if (model.draft->markov_head != MarkovHead::kVanilla) {
+    return Unsupported(group, "its draft's Markov head is gated or recurrent");
+  }
   return absl::OkStatus();
 }
 

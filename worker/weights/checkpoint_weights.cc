@@ -58,7 +58,7 @@ absl::Status Mismatch(const std::string& directory, const std::string& tensor, s
 }  // namespace
 
 absl::StatusOr<CheckpointWeights::Role> CheckpointWeights::OpenRole(const ModelDirectory& model) {
-  KVASIR_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(model.directory));
+  KVASIR_ASSIGN_OR_RETURN(Checkpoint checkpoint, Checkpoint::Open(model.directory, model.root));
   KVASIR_ASSIGN_OR_RETURN(ModelTensors tensors, CheckTensors(checkpoint, *model.model));
   return Role{std::move(checkpoint), std::move(tensors)};
 }

@@ -19,6 +19,7 @@ namespace kvasir {
 struct ModelDirectory {
   const ModelDescription* model = nullptr;  // outlives Open only
   std::string directory;
+  std::string root = {};  // resolved; where it is not empty, every file must lie below it
 };
 
 class CheckpointWeights final : public WeightSource {

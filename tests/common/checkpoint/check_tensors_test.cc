@@ -215,7 +215,7 @@ TEST(CheckTensors, TensorsOfWhatTheEngineDoesNotComputeAreRefusedByName) {
   tensors.push_back(
       RandomTensor("language_model.model.layers.0.mlp_res_proj.weight", StoredType::kBf16, {1, 10}, 1));
   const auto keys = Check(testing::SmallKimiK3(), tensors);
-  EXPECT_THAT(keys, testing::StatusIs(absl::StatusCode::kUnimplemented,
+  EXPECT_THAT(keys, testing::StatusIs(absl::StatusCode::kFailedPrecondition,
                                       "tensor language_model.model.layers.0.mlp_res_proj.weight: the engine "
                                       "does not compute attention over residuals"));
 }

@@ -105,7 +105,7 @@ TEST_P(RefusedModel, IsNamed) {
   ModelDescription model = testing::SmallDeepseek();
   GetParam().change(model);
   const auto expected = ExpectedTensors(model);
-  EXPECT_THAT(expected, testing::StatusIs(absl::StatusCode::kUnimplemented, GetParam().message));
+  EXPECT_THAT(expected, testing::StatusIs(absl::StatusCode::kFailedPrecondition, GetParam().message));
   EXPECT_EQ(ReasonOf(expected.status()), reason::kCheckpointUnsupported);
 }
 
