@@ -112,7 +112,8 @@ class Matcher {
     }
     const TensorEntry& scales = tensor.scales->entry;
     if (scales.shape == shape && scales.type == StoredType::kF32) return true;
-    problems_.push_back({scales.name, absl::StrFormat("%s %s", StoredTypeName(scales.type), ShapeText(scales.shape)),
+    problems_.push_back({scales.name,
+                         absl::StrFormat("%s %s", StoredTypeName(scales.type), ShapeText(scales.shape)),
                          "F32 " + ShapeText(shape)});
     return false;
   }

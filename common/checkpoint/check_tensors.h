@@ -25,8 +25,9 @@ using ModelTensors = std::map<TensorKey, ModelTensor>;
 // Every tensor that the model needs, in its shape and a type that can be read, and no other but those that
 // are passed over (expected_tensors.h). InvalidArgument (CHECKPOINT_MISMATCH) lists the first
 // kTensorProblemsShown faults, missing and misshapen tensors in the model's order, then surplus ones by
-// name; metadata `tensor`, `found` and `expected` are the first's, `problems` their number. FailedPrecondition
-// (CHECKPOINT_UNSUPPORTED) as ExpectedTensors, and for tensors of something that the engine does not compute.
+// name; metadata `tensor`, `found` and `expected` are the first's, `problems` their number.
+// FailedPrecondition (CHECKPOINT_UNSUPPORTED) as ExpectedTensors, and for tensors of something that the
+// engine does not compute.
 [[nodiscard]] absl::StatusOr<ModelTensors> CheckTensors(const Checkpoint& checkpoint,
                                                         const ModelDescription& model);
 

@@ -32,7 +32,8 @@ absl::Status CheckIndex(const SafetensorsIndex& index, const std::vector<StoredT
     const std::string file = BaseName(files[tensor.file].path());
     if (listed != index.file_of.end() && listed->first < tensor.entry.name) break;
     if (listed == index.file_of.end() || listed->first != tensor.entry.name) {
-      return invalid(tensor.entry.name, "", absl::StrFormat("%s holds it, weight_map does not name it", file));
+      return invalid(tensor.entry.name, "",
+                     absl::StrFormat("%s holds it, weight_map does not name it", file));
     }
     if (listed->second != file) {
       return invalid(tensor.entry.name, "file \"" + listed->second + "\"",
@@ -56,10 +57,9 @@ absl::Status Checkpoint::AddFile(const std::string& name) {
 
 absl::Status Checkpoint::Finish() {
   std::stable_sort(tensors_.begin(), tensors_.end(), NameBefore);
-  const auto twice =
-      std::adjacent_find(tensors_.begin(), tensors_.end(), [](const StoredTensor& a, const StoredTensor& b) {
-        return a.entry.name == b.entry.name;
-      });
+  const auto twice = std::adjacent_find(
+      tensors_.begin(), tensors_.end(),
+      [](const StoredTensor& a, const StoredTensor& b) { return a.entry.name == b.entry.name; });
   if (twice == tensors_.end()) return absl::OkStatus();
   return ToStatus({.reason = reason::kCheckpointInvalid,
                    .file = directory_,

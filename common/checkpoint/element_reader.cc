@@ -77,8 +77,7 @@ void ReadRow(const StoredMatrix& matrix, std::int64_t row, std::int64_t col_begi
              float* out) {
   KVASIR_CHECK(row >= 0 && row < matrix.rows && col_begin >= 0 && count >= 0);
   KVASIR_CHECK(col_begin + count <= matrix.cols);
-  const char* from =
-      matrix.bytes.data() + (row * matrix.cols + col_begin) * StoredTypeBytes(matrix.type);
+  const char* from = matrix.bytes.data() + (row * matrix.cols + col_begin) * StoredTypeBytes(matrix.type);
   switch (matrix.type) {
     case StoredType::kBf16:
       return ReadElements<std::uint16_t>(from, count, out, Bf16ToFloat);

@@ -27,8 +27,8 @@ struct ExpectedTensor {
   std::string_view refusal = {};  // why a checkpoint that holds it is refused; empty: it is not
 };
 
-// In order: of the model, then layer by layer. FailedPrecondition (CHECKPOINT_UNSUPPORTED) names the model and
-// what this version does not read: an architecture, a kind of layer, packed weights.
+// In order: of the model, then layer by layer. FailedPrecondition (CHECKPOINT_UNSUPPORTED) names the model
+// and what this version does not read: an architecture, a kind of layer, packed weights.
 [[nodiscard]] absl::StatusOr<std::vector<ExpectedTensor>> ExpectedTensors(const ModelDescription& model);
 
 // The name without the prefixes that checkpoints of one model differ in ("language_model.", "model."): equal

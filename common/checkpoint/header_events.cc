@@ -32,9 +32,9 @@ bool HeaderEvents::Unexpected(std::string value) {
     case Place::kEnd:
       return Fail(std::move(value), "expected one JSON object, the header");
     case Place::kTop:
-      return Fail(std::move(value),
-                  in_metadata_ ? "__metadata__ is an object of strings"
-                               : "a tensor is an object with dtype, shape and data_offsets");
+      return Fail(std::move(value), in_metadata_
+                                        ? "__metadata__ is an object of strings"
+                                        : "a tensor is an object with dtype, shape and data_offsets");
     case Place::kMetadata:
       return Fail(std::move(value), absl::StrFormat("__metadata__ holds strings only, at \"%s\"", key_));
     case Place::kTensor:

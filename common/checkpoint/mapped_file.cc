@@ -81,7 +81,7 @@ absl::StatusOr<MappedFile> MappedFile::Open(std::string path, std::string_view r
   if (descriptor < 0) return Unreadable(path, absl::StrFormat("cannot be opened: %s", std::strerror(errno)));
   MappedFile file(std::move(path), descriptor, {});
   if (!root.empty() && !IsBelow(root, PathOf(descriptor))) return OutsideRoot(root, file.path_);
-  struct stat info {};
+  struct stat info{};
   if (::fstat(descriptor, &info) != 0) {
     return Unreadable(file.path_, absl::StrFormat("has no size: %s", std::strerror(errno)));
   }
@@ -115,7 +115,7 @@ MappedFile::~MappedFile() {
 }
 
 absl::Status MappedFile::CheckUnchanged() const {
-  struct stat info {};
+  struct stat info{};
   if (::fstat(descriptor_, &info) != 0) {
     return Unreadable(path_, absl::StrFormat("has no size: %s", std::strerror(errno)));
   }

@@ -20,8 +20,8 @@ namespace {
 constexpr std::int64_t kLengthBytes = 8;
 
 absl::Status Invalid(std::string_view file, std::string_view tensor, std::string value, std::string fix) {
-  return ToStatus({reason::kCheckpointInvalid, std::string(file), std::string(tensor), std::move(value),
-                   std::move(fix)});
+  return ToStatus(
+      {reason::kCheckpointInvalid, std::string(file), std::string(tensor), std::move(value), std::move(fix)});
 }
 
 // The length in the first 8 bytes, checked against the file.
@@ -62,15 +62,14 @@ absl::Status CheckEntry(const TensorEntry& entry, std::int64_t data_bytes, std::
   }
   if (entry.begin > entry.end) return Invalid(file, entry.name, OffsetsText(entry), "begin is behind end");
   if (entry.end - entry.begin != *bytes) {
-    return Invalid(file, entry.name, OffsetsText(entry),
-                   absl::StrFormat("they span %d bytes; %s elements of shape %s take %d",
-                                   entry.end - entry.begin, StoredTypeName(entry.type),
-                                   ShapeText(entry.shape), *bytes));
-  }
-  if (entry.end > data_bytes) {
     return Invalid(
         file, entry.name, OffsetsText(entry),
-        absl::StrFormat("the file holds %d bytes behind its header; it is truncated", data_bytes));
+        absl::StrFormat("they span %d bytes; %s elements of shape %s take %d", entry.end - entry.begin,
+                        StoredTypeName(entry.type), ShapeText(entry.shape), *bytes));
+  }
+  if (entry.end > data_bytes) {
+    return Invalid(file, entry.name, OffsetsText(entry),
+                   absl::StrFormat("the file holds %d bytes behind its header; it is truncated", data_bytes));
   }
   return absl::OkStatus();
 }
@@ -104,9 +103,9 @@ absl::Status CheckCover(std::vector<TensorEntry>& tensors, std::int64_t data_byt
 absl::Status CheckNames(std::vector<TensorEntry>& tensors, std::string_view file) {
   std::sort(tensors.begin(), tensors.end(),
             [](const TensorEntry& a, const TensorEntry& b) { return a.name < b.name; });
-  const auto twice = std::adjacent_find(
-      tensors.begin(), tensors.end(),
-      [](const TensorEntry& a, const TensorEntry& b) { return a.name == b.name; });
+  const auto twice =
+      std::adjacent_find(tensors.begin(), tensors.end(),
+                         [](const TensorEntry& a, const TensorEntry& b) { return a.name == b.name; });
   if (twice != tensors.end()) return Invalid(file, twice->name, "", "the header names it twice");
   return absl::OkStatus();
 }
@@ -125,9 +124,8 @@ absl::StatusOr<SafetensorsHeader> ReadSafetensorsHeader(std::string_view bytes, 
   }
   HeaderEvents events;
   if (!nlohmann::json::sax_parse(text, &events)) {
-    CheckpointError error =
-        events.error().value_or(CheckpointError{.reason = reason::kCheckpointInvalid,
-                                                .fix = "the header is not valid JSON"});
+    CheckpointError error = events.error().value_or(
+        CheckpointError{.reason = reason::kCheckpointInvalid, .fix = "the header is not valid JSON"});
     error.file = file;
     return ToStatus(error);
   }

@@ -25,7 +25,7 @@ struct TensorEntry {
   std::string name;
   StoredType type = StoredType::kF32;
   std::vector<std::int64_t> shape = {};  // outermost first; empty for a scalar
-  std::int64_t begin = 0;           // of its bytes, from the start of the file
+  std::int64_t begin = 0;                // of its bytes, from the start of the file
   std::int64_t end = 0;
   friend bool operator==(const TensorEntry&, const TensorEntry&) = default;
 };

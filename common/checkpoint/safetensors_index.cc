@@ -138,8 +138,7 @@ class IndexEvents final : public nlohmann::json_sax<nlohmann::json> {
 
 absl::StatusOr<SafetensorsIndex> ReadSafetensorsIndex(std::string_view text, std::string_view file) {
   const auto invalid = [file](std::string value, std::string fix) {
-    return ToStatus(
-        {reason::kCheckpointInvalid, std::string(file), "", std::move(value), std::move(fix)});
+    return ToStatus({reason::kCheckpointInvalid, std::string(file), "", std::move(value), std::move(fix)});
   };
   if (static_cast<std::int64_t>(text.size()) > kIndexBytesMax) {
     return invalid(absl::StrFormat("%d bytes", text.size()),

@@ -106,7 +106,8 @@ void TensorList::AddLayer(const ModelLayer& layer) {
     Unsupported(absl::StrFormat("layer %d of kind %s", layer.index, MixerKind(layer.mixer)));
   }
   if (!layer.extra.empty()) {
-    Unsupported(absl::StrFormat("layer %d with a further cache (%s)", layer.index, MixerKind(layer.extra[0])));
+    Unsupported(
+        absl::StrFormat("layer %d with a further cache (%s)", layer.index, MixerKind(layer.extra[0])));
   }
   Add(TensorKind::kMlpNorm, "post_attention_layernorm", {model_.hidden});
   if (family_ == TensorFamily::kKimiK3) {
@@ -134,7 +135,8 @@ void TensorList::AddMlp(std::string_view name, std::int64_t width, TensorKind ga
 void TensorList::AddMla(const MlaShape& mla) {
   const std::int64_t hidden = model_.hidden;
   if (mla.window != 0 || mla.ratio != 1 || mla.sinks || mla.o_lora_rank != 0) {
-    Unsupported(absl::StrFormat("layer %d: MLA with a window, compressed rows, sinks or output groups", layer_));
+    Unsupported(
+        absl::StrFormat("layer %d: MLA with a window, compressed rows, sinks or output groups", layer_));
   }
   const std::int64_t query_rows = mla.heads * (mla.nope_dim + mla.rope_dim);
   if (mla.q_lora_rank > 0) {
@@ -203,8 +205,8 @@ void TensorList::AddExperts(const MlpShape& mlp) {
   // Only where experts are scored by a sigmoid, which the DeepSeek family does since V3.
   AddPlain(TensorKind::kRouterBias, block + "gate.e_score_correction_bias", {mlp.experts}).optional = !kimi();
   if (mlp.shared_experts > 0) {
-    const std::int64_t shared = mlp.shared_intermediate != 0 ? mlp.shared_intermediate
-                                                             : mlp.shared_experts * mlp.expert_intermediate;
+    const std::int64_t shared =
+        mlp.shared_intermediate != 0 ? mlp.shared_intermediate : mlp.shared_experts * mlp.expert_intermediate;
     AddMlp(block + "shared_experts.", shared, TensorKind::kSharedGate, TensorKind::kSharedUp,
            TensorKind::kSharedDown);
   }

@@ -26,9 +26,9 @@ enum class TensorKind : std::int8_t {
   kMarkovGateBias,  // [rank]
   kMarkovJoint,     // rnn: [3 rank, rank + rank + hidden], (gate, candidate, output) over [state; row; hidden
                     // state]
-  kMarkovJointBias,    // [3 rank]
-  kConfidence,         // [1, hidden + rank], over [hidden state; row], or [1, hidden]
-  kConfidenceBias,     // [1]
+  kMarkovJointBias,     // [3 rank]
+  kConfidence,          // [1, hidden + rank], over [hidden state; row], or [1, hidden]
+  kConfidenceBias,      // [1]
   kOutputResidualNorm,  // Kimi-K3's attention over earlier blocks' residuals: [hidden]
   kOutputResidualProj,  // [1, hidden]
   // Of a layer.
@@ -45,29 +45,29 @@ enum class TensorKind : std::int8_t {
   kQ,              // KDA and plain attention: [H * D, hidden]
   kK,
   kV,
-  kKNorm,       // plain attention: [D], of each head
-  kQConv,       // KDA: [H * D, kernel]
+  kKNorm,  // plain attention: [D], of each head
+  kQConv,  // KDA: [H * D, kernel]
   kKConv,
   kVConv,
-  kDecayLog,     // KDA's A_log: [H]
-  kDecayDown,    // f_a: [D, hidden]
-  kDecayUp,      // f_b: [H * D, D]
-  kDecayBias,    // dt_bias: [H * D]
-  kBeta,         // [H, hidden]
-  kGateDown,     // g_a: [D, hidden]; a full-rank gate is kGate, [H * D, hidden]
-  kGateUp,       // g_b: [H * D, D]
-  kHeadNorm,     // KDA's o_norm: [D], of each head
-  kMlpGate,      // [intermediate, hidden]
-  kMlpUp,        // [intermediate, hidden]
-  kMlpDown,      // [hidden, intermediate]
-  kRouter,       // [experts, hidden]
-  kRouterBias,   // [experts]; added to scores when experts are picked
-  kSharedGate,   // all shared experts together: [shared, hidden]
-  kSharedUp,     // [shared, hidden]
-  kSharedDown,   // [hidden, shared]
-  kLatentDown,   // in front of routed experts: [latent, hidden]
-  kLatentNorm,   // [latent]
-  kLatentUp,     // [hidden, latent]
+  kDecayLog,               // KDA's A_log: [H]
+  kDecayDown,              // f_a: [D, hidden]
+  kDecayUp,                // f_b: [H * D, D]
+  kDecayBias,              // dt_bias: [H * D]
+  kBeta,                   // [H, hidden]
+  kGateDown,               // g_a: [D, hidden]; a full-rank gate is kGate, [H * D, hidden]
+  kGateUp,                 // g_b: [H * D, D]
+  kHeadNorm,               // KDA's o_norm: [D], of each head
+  kMlpGate,                // [intermediate, hidden]
+  kMlpUp,                  // [intermediate, hidden]
+  kMlpDown,                // [hidden, intermediate]
+  kRouter,                 // [experts, hidden]
+  kRouterBias,             // [experts]; added to scores when experts are picked
+  kSharedGate,             // all shared experts together: [shared, hidden]
+  kSharedUp,               // [shared, hidden]
+  kSharedDown,             // [hidden, shared]
+  kLatentDown,             // in front of routed experts: [latent, hidden]
+  kLatentNorm,             // [latent]
+  kLatentUp,               // [hidden, latent]
   kAttentionResidualNorm,  // Kimi-K3: [hidden]
   kAttentionResidualProj,  // [1, hidden]
   kMlpResidualNorm,        // [hidden]

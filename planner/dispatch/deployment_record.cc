@@ -2,7 +2,8 @@
 //   kvasir-deployment 1
 //   <key> <integer>            a number
 //   <key> <bytes> <raw bytes>  a string: its length, a space, the bytes, so that any text can stand inside
-//   <key> absent|present       an optional part; its fields follow when present. A part that came later stands
+//   <key> absent|present       an optional part; its fields follow when present. A part that came later
+//   stands
 //                              there only when present, so that older records read as they are
 //   sha256 <64 hex digits>     of everything before this line
 #include "planner/dispatch/deployment_record.h"

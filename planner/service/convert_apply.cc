@@ -168,15 +168,16 @@ void SetWorkers(const ApplySpec& spec, planner::v1::Deployment& wire) {
 }
 
 // The directories as they are; each worker resolves them on its own machine.
-absl::Status CheckpointFromProto(const planner::v1::ApplyPlanRequest& wire, const Plan& plan, ApplySpec& spec) {
+absl::Status CheckpointFromProto(const planner::v1::ApplyPlanRequest& wire, const Plan& plan,
+                                 ApplySpec& spec) {
   if (!wire.has_checkpoint()) return absl::OkStatus();
   const planner::v1::CheckpointDirectories& checkpoint = wire.checkpoint();
   KVASIR_RETURN_IF_ERROR(CheckTextBytes("checkpoint.target", checkpoint.target(), kDirectoryBytesMax));
   KVASIR_RETURN_IF_ERROR(CheckTextBytes("checkpoint.draft", checkpoint.draft(), kDirectoryBytesMax));
   if (wire.weight_seed() != 0) {
-    return FieldError(reason::kConflictingFields, "weight_seed",
-                      absl::StrFormat("weight_seed is %d and checkpoint is given; give one of them",
-                                      wire.weight_seed()));
+    return FieldError(
+        reason::kConflictingFields, "weight_seed",
+        absl::StrFormat("weight_seed is %d and checkpoint is given; give one of them", wire.weight_seed()));
   }
   if (checkpoint.target().empty()) {
     return FieldError(reason::kMissingField, "checkpoint.target",

@@ -23,8 +23,8 @@ struct WrittenTensor {
 // Seeded bytes: finite values between -2 and 2 in the readable types, and as they come in others.
 [[nodiscard]] WrittenTensor RandomTensor(std::string name, StoredType type, TensorShape shape, unsigned seed);
 
-// The tensors that `model` must have, matrices in `type` and vectors in F32; with F8_E4M3 the matrices of layers
-// have scales, the others are BF16.
+// The tensors that `model` must have, matrices in `type` and vectors in F32; with F8_E4M3 the matrices of
+// layers have scales, the others are BF16.
 [[nodiscard]] std::vector<WrittenTensor> RandomModel(const ModelDescription& model, StoredType type,
                                                      unsigned seed);
 

@@ -172,7 +172,8 @@ absl::Status CheckDirectory(std::string_view field, const std::string& path) {
   if (path.empty()) {
     return FieldError(reason::kMissingField, field, absl::StrFormat("%s is empty; name a directory", field));
   }
-  if (static_cast<std::int64_t>(path.size()) <= kDirectoryBytesMax && path.find('\0') == std::string::npos) return absl::OkStatus();
+  if (static_cast<std::int64_t>(path.size()) <= kDirectoryBytesMax && path.find('\0') == std::string::npos)
+    return absl::OkStatus();
   return FieldError(reason::kBadName, field,
                     absl::StrFormat("%s has %d bytes; a path has at most %d and no NUL", field, path.size(),
                                     kDirectoryBytesMax));
@@ -189,12 +190,14 @@ absl::Status ToWeights(const worker::v1::WeightSource& weights, PrepareSpec& spe
                       "weights.source is absent; give synthetic_seed or checkpoint");
   }
   const worker::v1::CheckpointSource& checkpoint = weights.checkpoint();
-  KVASIR_RETURN_IF_ERROR(CheckDirectory("weights.checkpoint.target_directory", checkpoint.target_directory()));
+  KVASIR_RETURN_IF_ERROR(
+      CheckDirectory("weights.checkpoint.target_directory", checkpoint.target_directory()));
   spec.target_checkpoint = checkpoint.target_directory();
   if (!spec.draft.has_value() && checkpoint.draft_directory().empty()) return absl::OkStatus();
   if (!spec.draft.has_value()) {
-    return FieldError(reason::kConflictingFields, "weights.checkpoint.draft_directory",
-                      "weights.checkpoint.draft_directory is given and the plan has no draft; leave it empty");
+    return FieldError(
+        reason::kConflictingFields, "weights.checkpoint.draft_directory",
+        "weights.checkpoint.draft_directory is given and the plan has no draft; leave it empty");
   }
   KVASIR_RETURN_IF_ERROR(CheckDirectory("weights.checkpoint.draft_directory", checkpoint.draft_directory()));
   spec.draft_checkpoint = checkpoint.draft_directory();

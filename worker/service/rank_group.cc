@@ -154,12 +154,12 @@ absl::Status RankGroup::OpenWeights() {
     if (!place.ok()) return WithinField(field, place.status());
     return ModelDirectory{&model, place->directory, place->root};
   };
-  KVASIR_ASSIGN_OR_RETURN(const ModelDirectory target,
-                          locate("weights.checkpoint.target_directory", spec_.target, spec_.target_checkpoint));
+  KVASIR_ASSIGN_OR_RETURN(const ModelDirectory target, locate("weights.checkpoint.target_directory",
+                                                              spec_.target, spec_.target_checkpoint));
   std::optional<ModelDirectory> draft;
   if (spec_.draft.has_value()) {
-    KVASIR_ASSIGN_OR_RETURN(draft,
-                            locate("weights.checkpoint.draft_directory", *spec_.draft, spec_.draft_checkpoint));
+    KVASIR_ASSIGN_OR_RETURN(
+        draft, locate("weights.checkpoint.draft_directory", *spec_.draft, spec_.draft_checkpoint));
   }
   KVASIR_ASSIGN_OR_RETURN(weights_, CheckpointWeights::Open(target, draft));
   return absl::OkStatus();

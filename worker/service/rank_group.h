@@ -40,8 +40,8 @@ class RankGroup {
   // Meets all other ranks of the plan, agrees on facts with them, and builds: in this order, so that a
   // disagreement is found before anything is allocated. With `spec.preflight` it measures, compares and frees
   // instead of keeping engines. Blocks; `stop` gives up at the next opportunity.
-  //   RANKS_DISAGREE, CHECKPOINT_..., OUT_OF_MEMORY, BACKEND_UNSUPPORTED_GROUP, PREFLIGHT_FAILED; RANK_LOST or
-  //   DEADLINE_EXPIRED where a peer is missing; CALL_CANCELLED after `stop`.
+  //   RANKS_DISAGREE, CHECKPOINT_..., OUT_OF_MEMORY, BACKEND_UNSUPPORTED_GROUP, PREFLIGHT_FAILED; RANK_LOST
+  //   or DEADLINE_EXPIRED where a peer is missing; CALL_CANCELLED after `stop`.
   static absl::StatusOr<std::unique_ptr<RankGroup>> Create(const PrepareSpec& spec,
                                                            const WorkerResources& resources,
                                                            std::stop_token stop);

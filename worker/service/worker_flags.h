@@ -21,7 +21,7 @@ struct WorkerFlags {
   std::int64_t ranks = 1;
   std::string backend = "auto";
   std::string checkpoint_root;  // checkpoints are read from below it; empty: none are
-  Bytes memory;  // per rank; 0: three quarters of the machine's, shared by the ranks
+  Bytes memory;                 // per rank; 0: three quarters of the machine's, shared by the ranks
   bool insecure = false;
   bool reflection = false;
   bool help = false;

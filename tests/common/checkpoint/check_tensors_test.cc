@@ -40,9 +40,9 @@ absl::StatusOr<std::vector<std::string>> Check(const ModelDescription& model, co
 
 TEST(CheckTensors, FindsEveryTensorOfEveryFamily) {
   for (const ModelDescription& model :
-       {testing::SmallDeepseek(), testing::SmallKimiLinear(), testing::SmallKimiK3(), testing::SmallK3Dspark(),
-        testing::SmallK3Dspark(MarkovHead::kGated), testing::SmallK3Dspark(MarkovHead::kRnn),
-        testing::SmallDflash()}) {
+       {testing::SmallDeepseek(), testing::SmallKimiLinear(), testing::SmallKimiK3(),
+        testing::SmallK3Dspark(), testing::SmallK3Dspark(MarkovHead::kGated),
+        testing::SmallK3Dspark(MarkovHead::kRnn), testing::SmallDflash()}) {
     for (const StoredType type : {StoredType::kBf16, StoredType::kF32, StoredType::kF16}) {
       const Tensors tensors = testing::RandomModel(model, type, 1);
       const auto keys = Check(model, tensors);
@@ -76,11 +76,13 @@ TEST(CheckTensors, AcceptsTheOtherPrefixesAndShapesThatArePublished) {
 }
 
 WrittenTensor& Named(Tensors& tensors, const std::string& name) {
-  return *std::find_if(tensors.begin(), tensors.end(), [&](const WrittenTensor& t) { return t.name == name; });
+  return *std::find_if(tensors.begin(), tensors.end(),
+                       [&](const WrittenTensor& t) { return t.name == name; });
 }
 
 void Drop(Tensors& tensors, const std::string& name) {
-  tensors.erase(std::find_if(tensors.begin(), tensors.end(), [&](const WrittenTensor& t) { return t.name == name; }));
+  tensors.erase(
+      std::find_if(tensors.begin(), tensors.end(), [&](const WrittenTensor& t) { return t.name == name; }));
 }
 
 void Reshape(Tensors& tensors, const std::string& name, TensorShape shape) {
@@ -119,7 +121,8 @@ INSTANTIATE_TEST_SUITE_P(
              [](Tensors& t) { Drop(t, "model.layers.1.self_attn.kv_b_proj.weight"); },
              "tensor model.layers.1.self_attn.kv_b_proj.weight: missing, the model has [14, 8]"},
         Case{"MissingHead", testing::SmallDeepseek, StoredType::kBf16,
-             [](Tensors& t) { Drop(t, "lm_head.weight"); }, "tensor lm_head.weight: missing, the model has [20, 10]"},
+             [](Tensors& t) { Drop(t, "lm_head.weight"); },
+             "tensor lm_head.weight: missing, the model has [20, 10]"},
         Case{"MissingExpert", testing::SmallKimiLinear, StoredType::kBf16,
              [](Tensors& t) { Drop(t, "model.layers.1.block_sparse_moe.experts.2.w2.weight"); },
              "experts.2.w2.weight: missing, the model has [10, 5]"},
@@ -138,7 +141,8 @@ INSTANTIATE_TEST_SUITE_P(
              [](Tensors& t) { Reshape(t, "model.layers.0.mlp.down_proj.weight", {12, 10}); },
              "tensor model.layers.0.mlp.down_proj.weight: [12, 10], the model has [10, 12]"},
         Case{"OtherVocabulary", testing::SmallDeepseek, StoredType::kBf16,
-             [](Tensors& t) { Reshape(t, "model.embed_tokens.weight", {21, 10}); }, "[21, 10], the model has [20, 10]"},
+             [](Tensors& t) { Reshape(t, "model.embed_tokens.weight", {21, 10}); },
+             "[21, 10], the model has [20, 10]"},
         Case{"NormIsMatrix", testing::SmallDeepseek, StoredType::kBf16,
              [](Tensors& t) { Reshape(t, "model.norm.weight", {1, 10}); }, "[1, 10], the model has [10]"},
         Case{"ConvolutionKernel", testing::SmallKimiLinear, StoredType::kBf16,
@@ -160,35 +164,50 @@ INSTANTIATE_TEST_SUITE_P(
              },
              "I8 elements, the model has BF16, F16, F32 or F8_E4M3"},
         Case{"F8Vector", testing::SmallDeepseek, StoredType::kBf16,
-             [](Tensors& t) { Named(t, "model.norm.weight") = RandomTensor("model.norm.weight", StoredType::kF8E4M3, {10}, 1); },
+             [](Tensors& t) {
+               Named(t, "model.norm.weight") =
+                   RandomTensor("model.norm.weight", StoredType::kF8E4M3, {10}, 1);
+             },
              "only matrices have scales"},
         Case{"Surplus", testing::SmallDeepseek, StoredType::kBf16,
-             [](Tensors& t) { t.push_back(RandomTensor("model.layers.0.mlp.extra.weight", StoredType::kF32, {2, 3}, 1)); },
+             [](Tensors& t) {
+               t.push_back(RandomTensor("model.layers.0.mlp.extra.weight", StoredType::kF32, {2, 3}, 1));
+             },
              "tensor model.layers.0.mlp.extra.weight: [2, 3], the model has no such tensor"},
         Case{"SurplusLayer", testing::SmallDeepseek, StoredType::kBf16,
-             [](Tensors& t) { t.push_back(RandomTensor("model.layers.2.enorm.weight", StoredType::kF32, {10}, 1)); },
+             [](Tensors& t) {
+               t.push_back(RandomTensor("model.layers.2.enorm.weight", StoredType::kF32, {10}, 1));
+             },
              "tensor model.layers.2.enorm.weight: [10], the model has no such tensor"},
         Case{"SurplusExpert", testing::SmallDeepseek, StoredType::kBf16,
              [](Tensors& t) {
-               t.push_back(RandomTensor("model.layers.1.mlp.experts.3.up_proj.weight", StoredType::kBf16, {5, 10}, 1));
+               t.push_back(RandomTensor("model.layers.1.mlp.experts.3.up_proj.weight", StoredType::kBf16,
+                                        {5, 10}, 1));
              },
              "experts.3.up_proj.weight: [5, 10], the model has no such tensor"},
         Case{"SurplusScales", testing::SmallDeepseek, StoredType::kBf16,
              [](Tensors& t) {
-               t.push_back(RandomTensor("model.layers.0.mlp.up_proj.weight_scale_inv", StoredType::kF32, {1, 1}, 1));
+               t.push_back(
+                   RandomTensor("model.layers.0.mlp.up_proj.weight_scale_inv", StoredType::kF32, {1, 1}, 1));
              },
              "weight_scale_inv: [1, 1], the model has no such tensor"},
         Case{"SurplusVision", testing::SmallDeepseek, StoredType::kBf16,
              [](Tensors& t) { t.push_back(RandomTensor("vision_tower.x", StoredType::kF32, {1}, 1)); },
              "tensor vision_tower.x"},
         Case{"QLoraInsteadOfDirect", testing::SmallKimiLinear, StoredType::kBf16,
-             [](Tensors& t) { Named(t, "model.layers.1.self_attn.q_proj.weight").name = "model.layers.1.self_attn.q_b_proj.weight"; },
+             [](Tensors& t) {
+               Named(t, "model.layers.1.self_attn.q_proj.weight").name =
+                   "model.layers.1.self_attn.q_b_proj.weight";
+             },
              "tensor model.layers.1.self_attn.q_proj.weight: missing"},
         Case{"GatedHeadOfAVanillaDraft", Dspark, StoredType::kBf16,
-             [](Tensors& t) { t.push_back(RandomTensor("markov_head.gate_proj.weight", StoredType::kBf16, {4, 14}, 1)); },
+             [](Tensors& t) {
+               t.push_back(RandomTensor("markov_head.gate_proj.weight", StoredType::kBf16, {4, 14}, 1));
+             },
              "markov_head.gate_proj.weight: [4, 14], the model has no such tensor"},
         Case{"ConfidenceWithoutMarkov", Dspark, StoredType::kBf16,
-             [](Tensors& t) { Reshape(t, "confidence_head.proj.weight", {1, 10}); }, "[1, 10], the model has [1, 14]"},
+             [](Tensors& t) { Reshape(t, "confidence_head.proj.weight", {1, 10}); },
+             "[1, 10], the model has [1, 14]"},
         Case{"OneTensorUnderTwoPrefixes", testing::SmallDeepseek, StoredType::kBf16,
              [](Tensors& t) { t.push_back(RandomTensor("norm.weight", StoredType::kF32, {10}, 1)); },
              "only one of it and model.norm.weight"}),

@@ -137,24 +137,28 @@ INSTANTIATE_TEST_SUITE_P(
                  std::filesystem::create_directory(d + kIndex);
                },
                absl::StatusCode::kInvalidArgument, "expected a regular file"},
-        Broken{"TensorInBothFiles",
-               [](const std::string& d) {
-                 WriteFile(d + kSecond,
-                           testing::SafetensorsBytes({FiveTensors()[0], FiveTensors()[1], FiveTensors()[3]}));
-               },
-               absl::StatusCode::kInvalidArgument,
-               "tensor e: both model-00001-of-00002.safetensors and model-00002-of-00002.safetensors hold it"},
+        Broken{
+            "TensorInBothFiles",
+            [](const std::string& d) {
+              WriteFile(d + kSecond,
+                        testing::SafetensorsBytes({FiveTensors()[0], FiveTensors()[1], FiveTensors()[3]}));
+            },
+            absl::StatusCode::kInvalidArgument,
+            "tensor e: both model-00001-of-00002.safetensors and model-00002-of-00002.safetensors hold it"},
         Broken{"TensorNotInItsFile",
                [](const std::string& d) {
                  WriteFile(d + kSecond, testing::SafetensorsBytes({FiveTensors()[1]}));
                },
-               absl::StatusCode::kInvalidArgument, "tensor b: file \"model-00002-of-00002.safetensors\": that file"},
+               absl::StatusCode::kInvalidArgument,
+               "tensor b: file \"model-00002-of-00002.safetensors\": that file"},
         Broken{"TensorNotInIndex",
                [](const std::string& d) {
-                 WriteFile(d + kSecond, testing::SafetensorsBytes({FiveTensors()[1], FiveTensors()[3],
-                                                                   RandomTensor("z", StoredType::kU8, {1}, 1)}));
+                 WriteFile(d + kSecond,
+                           testing::SafetensorsBytes({FiveTensors()[1], FiveTensors()[3],
+                                                      RandomTensor("z", StoredType::kU8, {1}, 1)}));
                },
-               absl::StatusCode::kInvalidArgument, "tensor z: model-00002-of-00002.safetensors holds it, weight_map"},
+               absl::StatusCode::kInvalidArgument,
+               "tensor z: model-00002-of-00002.safetensors holds it, weight_map"},
         Broken{"TensorInTheOtherFile",
                [](const std::string& d) {
                  std::filesystem::rename(d + kFirst, d + "/x");

@@ -18,10 +18,14 @@ TEST(ElementReader, WidensF16) {
   struct {
     std::uint16_t bits;
     float value;
-  } const cases[] = {{0x0000, 0.0F},      {0x3c00, 1.0F},     {0xc000, -2.0F},
+  } const cases[] = {{0x0000, 0.0F},
+                     {0x3c00, 1.0F},
+                     {0xc000, -2.0F},
                      {0x3555, 1365.0F / 4096.0F},  // 0.333251953125
-                     {0x7bff, 65504.0F},  {0x0400, std::ldexp(1.0F, -14)},
-                     {0x0001, std::ldexp(1.0F, -24)}, {0x83ff, -1023.0F * std::ldexp(1.0F, -24)},
+                     {0x7bff, 65504.0F},
+                     {0x0400, std::ldexp(1.0F, -14)},
+                     {0x0001, std::ldexp(1.0F, -24)},
+                     {0x83ff, -1023.0F * std::ldexp(1.0F, -24)},
                      {0x7c00, std::numeric_limits<float>::infinity()}};
   for (const auto& c : cases) EXPECT_EQ(F16ToFloat(c.bits), c.value) << c.bits;
   EXPECT_TRUE(std::isnan(F16ToFloat(0x7e00)));
@@ -32,8 +36,9 @@ TEST(ElementReader, WidensE4M3) {
   struct {
     std::uint8_t bits;
     float value;
-  } const cases[] = {{0x00, 0.0F},   {0x38, 1.0F},   {0x39, 1.125F},      {0xb8, -1.0F},        {0x7e, 448.0F},
-                     {0xfe, -448.0F}, {0x40, 2.0F},  {0x08, 0.015625F},   {0x01, 0.001953125F}, {0x07, 0.013671875F}};
+  } const cases[] = {{0x00, 0.0F},         {0x38, 1.0F},        {0x39, 1.125F}, {0xb8, -1.0F},
+                     {0x7e, 448.0F},       {0xfe, -448.0F},     {0x40, 2.0F},   {0x08, 0.015625F},
+                     {0x01, 0.001953125F}, {0x07, 0.013671875F}};
   for (const auto& c : cases) EXPECT_EQ(E4M3ToFloat(c.bits), c.value) << int{c.bits};
   EXPECT_TRUE(std::isnan(E4M3ToFloat(0x7f)));
   EXPECT_TRUE(std::isnan(E4M3ToFloat(0xff)));
@@ -44,12 +49,12 @@ TEST(ElementReader, WidensE4M3) {
 TEST(ElementReader, MultipliesE4M3ByTheScaleOfItsBlock) {
   const std::string bytes(std::size_t{130} * 257, '\x3c');
   const std::vector<float> scales = {1, 2, 3, 4, 5, 6};
-  const StoredMatrix matrix{
-      .type = StoredType::kF8E4M3,
-      .rows = 130,
-      .cols = 257,
-      .bytes = bytes,
-      .scales = std::string_view(reinterpret_cast<const char*>(scales.data()), scales.size() * sizeof(float))};
+  const StoredMatrix matrix{.type = StoredType::kF8E4M3,
+                            .rows = 130,
+                            .cols = 257,
+                            .bytes = bytes,
+                            .scales = std::string_view(reinterpret_cast<const char*>(scales.data()),
+                                                       scales.size() * sizeof(float))};
   std::vector<float> row(257);
   for (const std::int64_t r : {0, 127, 128, 129}) {
     ReadRow(matrix, r, 0, 257, row.data());

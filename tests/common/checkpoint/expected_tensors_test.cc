@@ -42,11 +42,13 @@ TEST(ExpectedTensors, AreTheNamesOfEachFamily) {
 }
 
 TEST(ExpectedTensors, TheOtherMarkovHeadsHaveAProjectionMore) {
-  EXPECT_NE(TextOf(testing::SmallK3Dspark(MarkovHead::kGated)).find("markov_head.gate_proj.weight [4, 14] markov_gate\n"
-                                                                    "markov_head.gate_proj.bias [4]"),
+  EXPECT_NE(TextOf(testing::SmallK3Dspark(MarkovHead::kGated))
+                .find("markov_head.gate_proj.weight [4, 14] markov_gate\n"
+                      "markov_head.gate_proj.bias [4]"),
             std::string::npos);
-  EXPECT_NE(TextOf(testing::SmallK3Dspark(MarkovHead::kRnn)).find("markov_head.joint_proj.weight [12, 18] markov_joint\n"
-                                                                  "markov_head.joint_proj.bias [12]"),
+  EXPECT_NE(TextOf(testing::SmallK3Dspark(MarkovHead::kRnn))
+                .find("markov_head.joint_proj.weight [12, 18] markov_joint\n"
+                      "markov_head.joint_proj.bias [12]"),
             std::string::npos);
 }
 
@@ -116,19 +118,22 @@ INSTANTIATE_TEST_SUITE_P(
                 "architecture LlamaForCausalLM: checkpoints are read of DeepseekV2ForCausalLM, "},
         Refused{"PackedWeights", [](ModelDescription& m) { m.quantisation.method = "compressed-tensors"; },
                 "quantisation compressed-tensors"},
-        Refused{"Mixer", [](ModelDescription& m) { m.layers[1].mixer = Mamba2Shape{}; }, "layer 1 of kind mamba2"},
+        Refused{"Mixer", [](ModelDescription& m) { m.layers[1].mixer = Mamba2Shape{}; },
+                "layer 1 of kind mamba2"},
         Refused{"KdaOfAnotherFamily", [](ModelDescription& m) { m.layers[0].mixer = KdaShape{}; },
                 "layer 0 of kind kda"},
         Refused{"Indexer", [](ModelDescription& m) { m.layers[0].extra = {IndexerShape{}}; },
                 "layer 0 with a further cache (indexer)"},
         Refused{"Window", [](ModelDescription& m) { std::get<MlaShape>(m.layers[0].mixer).window = 4; },
                 "layer 0: MLA with a window"},
-        Refused{"NoGate", [](ModelDescription& m) { m.layers[1].mlp.gated = false; }, "layer 1 with an MLP without"},
+        Refused{"NoGate", [](ModelDescription& m) { m.layers[1].mlp.gated = false; },
+                "layer 1 with an MLP without"},
         Refused{"ExpertsAndDense", [](ModelDescription& m) { m.layers[1].mlp.intermediate = 3; },
                 "layer 1: experts beside a dense MLP"},
         Refused{"LatentExperts", [](ModelDescription& m) { m.layers[1].mlp.latent = 3; },
                 "layer 1: experts in a latent space"},
-        Refused{"DraftOfATarget", [](ModelDescription& m) { m.draft = DraftShape{}; }, "a draft of architecture"},
+        Refused{"DraftOfATarget", [](ModelDescription& m) { m.draft = DraftShape{}; },
+                "a draft of architecture"},
         Refused{"TooManyExperts", [](ModelDescription& m) { m.layers[1].mlp.experts = 1 << 21; },
                 "at most 4194304 are read"},
         Refused{"OwnHeadVocabulary",

@@ -35,9 +35,8 @@ class ResolveBelowTest : public ::testing::Test {
 
 TEST_F(ResolveBelowTest, FindsDirectoriesBelowTheRoot) {
   const std::string small = fs::canonical(root_ + "/models/small").string();
-  for (const std::string& name :
-       {std::string("models/small"), std::string("./models/../models/small/"), std::string("link"),
-        root_ + "/models/small", root_ + "/link"}) {
+  for (const std::string& name : {std::string("models/small"), std::string("./models/../models/small/"),
+                                  std::string("link"), root_ + "/models/small", root_ + "/link"}) {
     const auto place = ResolveBelow(root_, name);
     KVASIR_ASSERT_OK(place) << name;
     EXPECT_EQ(place->directory, small) << name;
@@ -51,9 +50,9 @@ TEST_F(ResolveBelowTest, FindsDirectoriesBelowTheRoot) {
 
 TEST_F(ResolveBelowTest, RefusesWhatLiesOutsideWithoutSayingWhetherItIsThere) {
   for (const std::string& name :
-       {std::string(".."), std::string("../outside"), std::string("../no-such"), std::string("models/../../outside"),
-        base_ + "/outside", base_ + "/root2", base_ + "/no-such", std::string("/"), std::string("/etc"),
-        std::string("leads-out")}) {
+       {std::string(".."), std::string("../outside"), std::string("../no-such"),
+        std::string("models/../../outside"), base_ + "/outside", base_ + "/root2", base_ + "/no-such",
+        std::string("/"), std::string("/etc"), std::string("leads-out")}) {
     EXPECT_EQ(ReasonOf(ResolveBelow(root_, name).status()), reason::kCheckpointPath) << name;
   }
   for (const char* name : {"no-such", "file", "models/none", "file/x"}) {
@@ -63,7 +62,8 @@ TEST_F(ResolveBelowTest, RefusesWhatLiesOutsideWithoutSayingWhetherItIsThere) {
 
 TEST_F(ResolveBelowTest, WithoutARootNothingIsRead) {
   const auto place = ResolveBelow("", root_);
-  EXPECT_THAT(place, testing::StatusIs(absl::StatusCode::kInvalidArgument, "start it with --checkpoint-root"));
+  EXPECT_THAT(place,
+              testing::StatusIs(absl::StatusCode::kInvalidArgument, "start it with --checkpoint-root"));
   EXPECT_EQ(ReasonOf(ResolveBelow(base_ + "/none", "x").status()), reason::kCheckpointNotFound);
 }
 

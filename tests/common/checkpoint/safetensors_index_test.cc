@@ -52,14 +52,17 @@ std::vector<Case> HostileIndexes() {
       {"FileIsObject", R"({"weight_map":{"a":{}}})", "expected the name of a file"},
       {"FileIsList", R"({"weight_map":{"a":["f.safetensors"]}})", "expected the name of a file"},
       {"NoTensorName", R"({"weight_map":{"":"f.safetensors"}})", "a name of 0 bytes"},
-      {"LongTensorName", R"({"weight_map":{")" + std::string(513, 'n') + R"(":"f.safetensors"}})", "513 bytes"},
-      {"TooManyFiles", [] {
+      {"LongTensorName", R"({"weight_map":{")" + std::string(513, 'n') + R"(":"f.safetensors"}})",
+       "513 bytes"},
+      {"TooManyFiles",
+       [] {
          std::string text = R"({"weight_map":{"first":"f.safetensors")";
          for (int i = 0; i < 4096; ++i) {
            text += ",\"t" + std::to_string(i) + "\":\"f" + std::to_string(i) + ".safetensors\"";
          }
          return text + "}}";
-       }(), "more than 4096 files"},
+       }(),
+       "more than 4096 files"},
       OfFile("FileEmpty", ""),
       OfFile("FileAbove", "../f.safetensors"),
       OfFile("FileBelow", "sub/f.safetensors"),

@@ -35,8 +35,9 @@ inline ModelDescription SmallKimiLinear() {
   MlaShape mla = kSmallMla;
   mla.q_lora_rank = 0;
   mla.rotate = false;
-  return SmallModel("KimiLinearForCausalLM",
-                    {{0, KdaShape{.heads = 2, .head_dim = 4, .conv_kernel = 3}, kSmallDense}, {1, mla, kSmallExperts}});
+  return SmallModel(
+      "KimiLinearForCausalLM",
+      {{0, KdaShape{.heads = 2, .head_dim = 4, .conv_kernel = 3}, kSmallDense}, {1, mla, kSmallExperts}});
 }
 
 // A full-rank gate, an output gate, experts in a latent space.
@@ -46,10 +47,10 @@ inline ModelDescription SmallKimiK3() {
   mla.output_gate = true;
   MlpShape experts = kSmallExperts;
   experts.latent = 7;
-  ModelDescription model =
-      SmallModel("KimiK3ForConditionalGeneration",
-                 {{0, KdaShape{.heads = 2, .head_dim = 4, .conv_kernel = 3, .full_rank_gate = true}, kSmallDense},
-                  {1, mla, experts}});
+  ModelDescription model = SmallModel(
+      "KimiK3ForConditionalGeneration",
+      {{0, KdaShape{.heads = 2, .head_dim = 4, .conv_kernel = 3, .full_rank_gate = true}, kSmallDense},
+       {1, mla, experts}});
   model.multimodal = true;
   return model;
 }

@@ -12,8 +12,9 @@ TEST(TensorKey, EveryKindHasAWordThatReadsBack) {
   std::set<std::string> texts;
   int read = 0;
   for (int i = 0; i <= static_cast<int>(TensorKind::kExpertDown); ++i) {
-    for (const TensorKey& key : {TensorKey{static_cast<TensorKind>(i)}, TensorKey{static_cast<TensorKind>(i), 12},
-                                 TensorKey{static_cast<TensorKind>(i), 12, 345}}) {
+    for (const TensorKey& key :
+         {TensorKey{static_cast<TensorKind>(i)}, TensorKey{static_cast<TensorKind>(i), 12},
+          TensorKey{static_cast<TensorKind>(i), 12, 345}}) {
       const auto back = ParseKey(KeyText(key));
       if (back != key) continue;  // a kind has one scope: the model, a layer, an expert
       ++read;
@@ -30,9 +31,10 @@ TEST(TensorKey, WritesTheTextOfEachScope) {
 }
 
 TEST(TensorKey, RefusesOtherText) {
-  for (const char* text : {"", "q_up", "layers.3", "layers.3.", "layers..q_up", "layers.-1.q_up", "layers.03.q_up",
-                           "layers.3.embedding", "layers.3.experts.1.q_up", "layers.3.experts.down", "experts.1.down",
-                           "layers.99999999999.q_up", "layers.3.q_up.weight"}) {
+  for (const char* text :
+       {"", "q_up", "layers.3", "layers.3.", "layers..q_up", "layers.-1.q_up", "layers.03.q_up",
+        "layers.3.embedding", "layers.3.experts.1.q_up", "layers.3.experts.down", "experts.1.down",
+        "layers.99999999999.q_up", "layers.3.q_up.weight"}) {
     EXPECT_EQ(ParseKey(text), std::nullopt) << text;
   }
 }

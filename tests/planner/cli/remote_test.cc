@@ -245,7 +245,8 @@ TEST_F(RemoteTest, ApplySendsCheckpointsInsteadOfASeed) {
   EXPECT_EQ(planner_.apply_request.weight_seed(), 0);
   EXPECT_EQ(planner_.apply_request.checkpoint().target(), "pair/target");
   EXPECT_EQ(planner_.apply_request.checkpoint().draft(), "pair/draft");
-  const Answer both = Run({"apply", id, "--workers", "node-a:7451", "--target-checkpoint", "t", "--seed", "1"});
+  const Answer both =
+      Run({"apply", id, "--workers", "node-a:7451", "--target-checkpoint", "t", "--seed", "1"});
   EXPECT_NE(both.code, kExitOk);
   EXPECT_THAT(both.err, HasSubstr("--seed makes weights and --target-checkpoint reads them; give one"));
 }

@@ -141,11 +141,13 @@ std::vector<Case> PrepareCases() {
           "NegativeSeed", [](R& r) { r.mutable_weights()->set_synthetic_seed(-1); }, kValueOutOfRange,
           "weights.synthetic_seed"),
       Prepare(
-          "NoTargetDirectory", [](R& r) { r.mutable_weights()->mutable_checkpoint()->set_draft_directory("d"); },
-          kMissingField, "weights.checkpoint.target_directory"),
+          "NoTargetDirectory",
+          [](R& r) { r.mutable_weights()->mutable_checkpoint()->set_draft_directory("d"); }, kMissingField,
+          "weights.checkpoint.target_directory"),
       Prepare(
-          "NoDraftDirectory", [](R& r) { r.mutable_weights()->mutable_checkpoint()->set_target_directory("t"); },
-          kMissingField, "weights.checkpoint.draft_directory"),
+          "NoDraftDirectory",
+          [](R& r) { r.mutable_weights()->mutable_checkpoint()->set_target_directory("t"); }, kMissingField,
+          "weights.checkpoint.draft_directory"),
       Prepare(
           "DirectoryWithNul",
           [](R& r) {

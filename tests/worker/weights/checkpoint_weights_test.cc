@@ -1,5 +1,5 @@
-// Weights from checkpoints: a rank's part is that slice of the whole tensor, and a model that was written down
-// decodes as the one that it was written from, bit for bit.
+// Weights from checkpoints: a rank's part is that slice of the whole tensor, and a model that was written
+// down decodes as the one that it was written from, bit for bit.
 #include "worker/weights/checkpoint_weights.h"
 
 #include <gtest/gtest.h>
@@ -134,7 +134,8 @@ std::vector<WrittenTensor> Written(const ModelDescription& model, const std::str
     if (found == specs.end()) continue;
     WeightSpec spec = found->second;
     const std::vector<float> values = MakeWeights(seed, spec, WholeTensor(spec));
-    WrittenTensor written{.name = tensor.name, .type = StoredType::kBf16, .shape = tensor.shapes.front(), .bytes = {}};
+    WrittenTensor written{
+        .name = tensor.name, .type = StoredType::kBf16, .shape = tensor.shapes.front(), .bytes = {}};
     for (std::int64_t i = 0; i < spec.rows * spec.cols; ++i) {
       const std::int64_t at = spec.transposed ? i % spec.rows * spec.cols + i / spec.rows : i;
       const std::uint16_t bits = FloatToBf16(values[static_cast<std::size_t>(at)]);
@@ -184,7 +185,8 @@ TEST_P(WrittenPair, DecodesAsTheOneThatItWasWrittenFrom) {
   const std::string draft = FreshDirectory("draft");
   WriteCheckpoint(target, Written(variant.target, "target", options.seed, recorder.specs()), 2);
   WriteCheckpoint(draft, Written(variant.draft, "draft", options.seed, recorder.specs()));
-  const auto weights = CheckpointWeights::Open({&variant.target, target}, ModelDirectory{&variant.draft, draft});
+  const auto weights =
+      CheckpointWeights::Open({&variant.target, target}, ModelDirectory{&variant.draft, draft});
   KVASIR_ASSERT_OK(weights);
   options.weights = weights->get();
   const PairResult read = Decode(options);
@@ -216,9 +218,10 @@ class ReadErrors : public ::testing::Test {
 };
 
 TEST_F(ReadErrors, NameTheTensorAndBothShapes) {
-  EXPECT_THAT(Read(MatrixSpec("target.layers.0.mlp_up", 13, 10)),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       "tensor model.layers.0.mlp.up_proj.weight: [12, 10]: the engine reads it as [13, 10]"));
+  EXPECT_THAT(
+      Read(MatrixSpec("target.layers.0.mlp_up", 13, 10)),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               "tensor model.layers.0.mlp.up_proj.weight: [12, 10]: the engine reads it as [13, 10]"));
   EXPECT_THAT(Read(MatrixSpec("target.layers.0.mlp_up", 10, 12)),
               StatusIs(absl::StatusCode::kInvalidArgument, "the engine reads it as [10, 12]"));
   EXPECT_THAT(Read(NormSpec("target.layers.1.router_bias", 3)),
