@@ -121,16 +121,15 @@ class Matcher {
   absl::Status Mismatch() const {
     const auto count = static_cast<std::int64_t>(problems_.size());
     std::string message =
-        absl::StrFormat("%s does not fit model %s:", ShownText(checkpoint_.directory(), 256), model_.name);
+        absl::StrFormat("%s does not fit model %s, %d faults; give the checkpoint of this model:",
+                        ShownText(checkpoint_.directory(), 256), model_.name, count);
     for (std::int64_t i = 0; i < std::min(count, kTensorProblemsShown); ++i) {
       const Problem& problem = problems_[static_cast<std::size_t>(i)];
       message += absl::StrFormat("%s tensor %s: %s, the model has %s", i == 0 ? "" : ";",
                                  ShownText(problem.tensor, 256), problem.found, problem.expected);
     }
-    if (count > kTensorProblemsShown) {
+    if (count > kTensorProblemsShown)
       message += absl::StrFormat("; and %d more", count - kTensorProblemsShown);
-    }
-    message += "; give the checkpoint of this model";
     const Problem& first = problems_.front();
     return MakeError({.code = absl::StatusCode::kInvalidArgument,
                       .reason = reason::kCheckpointMismatch,

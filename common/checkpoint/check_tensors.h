@@ -12,7 +12,7 @@
 
 namespace kvasir {
 
-inline constexpr std::int64_t kTensorProblemsShown = 16;
+inline constexpr std::int64_t kTensorProblemsShown = 8;  // a status on the wire carries 1 KiB of text
 
 // Both point into the checkpoint.
 struct ModelTensor {
