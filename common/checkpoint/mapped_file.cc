@@ -60,7 +60,8 @@ absl::StatusOr<ResolvedDirectory> ResolveBelow(const std::string& root, const st
   }
   // Before the system is asked: what lies outside is not told from what is not there.
   const fs::path wanted = (real_root / directory).lexically_normal();
-  const bool by_root = IsBelow(root, fs::path(directory).lexically_normal().string());
+  const bool by_root =
+      IsBelow(fs::path(root).lexically_normal().string(), fs::path(directory).lexically_normal().string());
   if (!by_root && !IsBelow(real_root.string(), wanted.string())) return OutsideRoot(root, directory);
   const fs::path real = fs::canonical(wanted, error);
   if (error || !fs::is_directory(real, error)) {

@@ -122,6 +122,9 @@ absl::StatusOr<SafetensorsHeader> ReadSafetensorsHeader(std::string_view bytes, 
   if (text.empty() || text.front() != '{') {
     return Invalid(file, "", "", "the header does not begin with '{'; this is no safetensors file");
   }
+  if (text.find('\0') != std::string_view::npos) {  // where the JSON reader would stop
+    return Invalid(file, "", "a NUL byte", "the header is not valid JSON");
+  }
   HeaderEvents events;
   if (!nlohmann::json::sax_parse(text, &events)) {
     CheckpointError error = events.error().value_or(

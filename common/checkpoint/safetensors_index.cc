@@ -144,6 +144,9 @@ absl::StatusOr<SafetensorsIndex> ReadSafetensorsIndex(std::string_view text, std
     return invalid(absl::StrFormat("%d bytes", text.size()),
                    absl::StrFormat("at most %d are read", kIndexBytesMax));
   }
+  if (text.find('\0') != std::string_view::npos) {  // where the JSON reader would stop
+    return invalid("a NUL byte", "the index is not valid JSON");
+  }
   IndexEvents events;
   if (!nlohmann::json::sax_parse(text, &events)) {
     CheckpointError error = events.error().value_or(

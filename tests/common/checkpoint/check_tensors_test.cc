@@ -118,98 +118,98 @@ INSTANTIATE_TEST_SUITE_P(
     Table, WrongTensors,
     ::testing::Values(
         Case{"MissingMatrix", testing::SmallDeepseek, StoredType::kBf16,
-             [](Tensors& t) { Drop(t, "model.layers.1.self_attn.kv_b_proj.weight"); },
+             [](Tensors& all) { Drop(all, "model.layers.1.self_attn.kv_b_proj.weight"); },
              "tensor model.layers.1.self_attn.kv_b_proj.weight: missing, the model has [14, 8]"},
         Case{"MissingHead", testing::SmallDeepseek, StoredType::kBf16,
-             [](Tensors& t) { Drop(t, "lm_head.weight"); },
+             [](Tensors& all) { Drop(all, "lm_head.weight"); },
              "tensor lm_head.weight: missing, the model has [20, 10]"},
         Case{"MissingExpert", testing::SmallKimiLinear, StoredType::kBf16,
-             [](Tensors& t) { Drop(t, "model.layers.1.block_sparse_moe.experts.2.w2.weight"); },
+             [](Tensors& all) { Drop(all, "model.layers.1.block_sparse_moe.experts.2.w2.weight"); },
              "experts.2.w2.weight: missing, the model has [10, 5]"},
         Case{"MissingRouterBias", testing::SmallKimiLinear, StoredType::kBf16,
-             [](Tensors& t) { Drop(t, "model.layers.1.block_sparse_moe.gate.e_score_correction_bias"); },
+             [](Tensors& all) { Drop(all, "model.layers.1.block_sparse_moe.gate.e_score_correction_bias"); },
              "e_score_correction_bias: missing, the model has [3]"},
         Case{"MissingDecay", testing::SmallKimiLinear, StoredType::kBf16,
-             [](Tensors& t) { Drop(t, "model.layers.0.self_attn.A_log"); },
+             [](Tensors& all) { Drop(all, "model.layers.0.self_attn.A_log"); },
              "A_log: missing, the model has [1, 1, 2, 1] or [2]"},
         Case{"MissingEmbeddingOfADraft", Dspark, StoredType::kBf16,
-             [](Tensors& t) { Drop(t, "embed_tokens.weight"); }, "tensor embed_tokens.weight: missing"},
+             [](Tensors& all) { Drop(all, "embed_tokens.weight"); }, "tensor embed_tokens.weight: missing"},
         Case{"MissingScales", testing::SmallDeepseek, StoredType::kF8E4M3,
-             [](Tensors& t) { Drop(t, "model.layers.0.mlp.up_proj.weight_scale_inv"); },
+             [](Tensors& all) { Drop(all, "model.layers.0.mlp.up_proj.weight_scale_inv"); },
              "tensor model.layers.0.mlp.up_proj.weight_scale_inv: missing, the model has F32 [1, 1]"},
         Case{"Transposed", testing::SmallDeepseek, StoredType::kBf16,
-             [](Tensors& t) { Reshape(t, "model.layers.0.mlp.down_proj.weight", {12, 10}); },
+             [](Tensors& all) { Reshape(all, "model.layers.0.mlp.down_proj.weight", {12, 10}); },
              "tensor model.layers.0.mlp.down_proj.weight: [12, 10], the model has [10, 12]"},
         Case{"OtherVocabulary", testing::SmallDeepseek, StoredType::kBf16,
-             [](Tensors& t) { Reshape(t, "model.embed_tokens.weight", {21, 10}); },
+             [](Tensors& all) { Reshape(all, "model.embed_tokens.weight", {21, 10}); },
              "[21, 10], the model has [20, 10]"},
         Case{"NormIsMatrix", testing::SmallDeepseek, StoredType::kBf16,
-             [](Tensors& t) { Reshape(t, "model.norm.weight", {1, 10}); }, "[1, 10], the model has [10]"},
+             [](Tensors& all) { Reshape(all, "model.norm.weight", {1, 10}); }, "[1, 10], the model has [10]"},
         Case{"ConvolutionKernel", testing::SmallKimiLinear, StoredType::kBf16,
-             [](Tensors& t) { Reshape(t, "model.layers.0.self_attn.k_conv1d.weight", {8, 1, 4}); },
+             [](Tensors& all) { Reshape(all, "model.layers.0.self_attn.k_conv1d.weight", {8, 1, 4}); },
              "[8, 1, 4], the model has [8, 1, 3] or [8, 3]"},
         Case{"ScalesOfOtherBlocks", testing::SmallDeepseek, StoredType::kF8E4M3,
-             [](Tensors& t) { Reshape(t, "model.layers.0.mlp.up_proj.weight_scale_inv", {1, 2}); },
+             [](Tensors& all) { Reshape(all, "model.layers.0.mlp.up_proj.weight_scale_inv", {1, 2}); },
              "F32 [1, 2], the model has F32 [1, 1]"},
         Case{"ScalesOfAnotherType", testing::SmallDeepseek, StoredType::kF8E4M3,
-             [](Tensors& t) {
-               Named(t, "model.layers.0.mlp.up_proj.weight_scale_inv") =
+             [](Tensors& all) {
+               Named(all, "model.layers.0.mlp.up_proj.weight_scale_inv") =
                    RandomTensor("model.layers.0.mlp.up_proj.weight_scale_inv", StoredType::kBf16, {1, 1}, 1);
              },
              "BF16 [1, 1], the model has F32 [1, 1]"},
         Case{"IntegerWeights", testing::SmallDeepseek, StoredType::kBf16,
-             [](Tensors& t) {
-               Named(t, "model.layers.0.mlp.up_proj.weight") =
+             [](Tensors& all) {
+               Named(all, "model.layers.0.mlp.up_proj.weight") =
                    RandomTensor("model.layers.0.mlp.up_proj.weight", StoredType::kI8, {12, 10}, 1);
              },
              "I8 elements, the model has BF16, F16, F32 or F8_E4M3"},
         Case{"F8Vector", testing::SmallDeepseek, StoredType::kBf16,
-             [](Tensors& t) {
-               Named(t, "model.norm.weight") =
+             [](Tensors& all) {
+               Named(all, "model.norm.weight") =
                    RandomTensor("model.norm.weight", StoredType::kF8E4M3, {10}, 1);
              },
              "only matrices have scales"},
         Case{"Surplus", testing::SmallDeepseek, StoredType::kBf16,
-             [](Tensors& t) {
-               t.push_back(RandomTensor("model.layers.0.mlp.extra.weight", StoredType::kF32, {2, 3}, 1));
+             [](Tensors& all) {
+               all.push_back(RandomTensor("model.layers.0.mlp.extra.weight", StoredType::kF32, {2, 3}, 1));
              },
              "tensor model.layers.0.mlp.extra.weight: [2, 3], the model has no such tensor"},
         Case{"SurplusLayer", testing::SmallDeepseek, StoredType::kBf16,
-             [](Tensors& t) {
-               t.push_back(RandomTensor("model.layers.2.enorm.weight", StoredType::kF32, {10}, 1));
+             [](Tensors& all) {
+               all.push_back(RandomTensor("model.layers.2.enorm.weight", StoredType::kF32, {10}, 1));
              },
              "tensor model.layers.2.enorm.weight: [10], the model has no such tensor"},
         Case{"SurplusExpert", testing::SmallDeepseek, StoredType::kBf16,
-             [](Tensors& t) {
-               t.push_back(RandomTensor("model.layers.1.mlp.experts.3.up_proj.weight", StoredType::kBf16,
-                                        {5, 10}, 1));
+             [](Tensors& all) {
+               all.push_back(RandomTensor("model.layers.1.mlp.experts.3.up_proj.weight", StoredType::kBf16,
+                                          {5, 10}, 1));
              },
              "experts.3.up_proj.weight: [5, 10], the model has no such tensor"},
         Case{"SurplusScales", testing::SmallDeepseek, StoredType::kBf16,
-             [](Tensors& t) {
-               t.push_back(
+             [](Tensors& all) {
+               all.push_back(
                    RandomTensor("model.layers.0.mlp.up_proj.weight_scale_inv", StoredType::kF32, {1, 1}, 1));
              },
              "weight_scale_inv: [1, 1], the model has no such tensor"},
         Case{"SurplusVision", testing::SmallDeepseek, StoredType::kBf16,
-             [](Tensors& t) { t.push_back(RandomTensor("vision_tower.x", StoredType::kF32, {1}, 1)); },
+             [](Tensors& all) { all.push_back(RandomTensor("vision_tower.x", StoredType::kF32, {1}, 1)); },
              "tensor vision_tower.x"},
         Case{"QLoraInsteadOfDirect", testing::SmallKimiLinear, StoredType::kBf16,
-             [](Tensors& t) {
-               Named(t, "model.layers.1.self_attn.q_proj.weight").name =
+             [](Tensors& all) {
+               Named(all, "model.layers.1.self_attn.q_proj.weight").name =
                    "model.layers.1.self_attn.q_b_proj.weight";
              },
              "tensor model.layers.1.self_attn.q_proj.weight: missing"},
         Case{"GatedHeadOfAVanillaDraft", Dspark, StoredType::kBf16,
-             [](Tensors& t) {
-               t.push_back(RandomTensor("markov_head.gate_proj.weight", StoredType::kBf16, {4, 14}, 1));
+             [](Tensors& all) {
+               all.push_back(RandomTensor("markov_head.gate_proj.weight", StoredType::kBf16, {4, 14}, 1));
              },
              "markov_head.gate_proj.weight: [4, 14], the model has no such tensor"},
         Case{"ConfidenceWithoutMarkov", Dspark, StoredType::kBf16,
-             [](Tensors& t) { Reshape(t, "confidence_head.proj.weight", {1, 10}); },
+             [](Tensors& all) { Reshape(all, "confidence_head.proj.weight", {1, 10}); },
              "[1, 10], the model has [1, 14]"},
         Case{"OneTensorUnderTwoPrefixes", testing::SmallDeepseek, StoredType::kBf16,
-             [](Tensors& t) { t.push_back(RandomTensor("norm.weight", StoredType::kF32, {10}, 1)); },
+             [](Tensors& all) { all.push_back(RandomTensor("norm.weight", StoredType::kF32, {10}, 1)); },
              "only one of it and model.norm.weight"}),
     [](const auto& test) { return test.param.name; });
 

@@ -193,7 +193,7 @@ TEST(SafetensorsHeader, EveryFlippedBitGivesAHeaderOrATypedError) {
     std::string bytes = whole;
     bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));
     const auto header = ReadSafetensorsHeader(bytes, "f");
-    if (!header.ok()) ASSERT_EQ(ReasonOf(header.status()), reason::kCheckpointInvalid) << bit;
+    ASSERT_TRUE(header.ok() || ReasonOf(header.status()) == reason::kCheckpointInvalid) << bit;
   }
 }
 

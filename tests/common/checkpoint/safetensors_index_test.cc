@@ -42,6 +42,7 @@ std::vector<Case> HostileIndexes() {
       {"Number", "1", "expected an object with weight_map"},
       {"List", "[]", "expected an object with weight_map"},
       {"Unfinished", R"({"weight_map":{"a":)", "not valid JSON"},
+      {"NulByte", std::string("{\"weight_map\":{\"a\":\"f.safetensors\"}}\0x", 38), "a NUL byte"},
       {"NoMap", R"({"metadata":{}})", "weight_map is missing"},
       {"MapIsList", R"({"weight_map":[]})", "expected an object with weight_map"},
       {"MapIsNull", R"({"weight_map":null})", "expected an object with weight_map"},

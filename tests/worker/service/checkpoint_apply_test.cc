@@ -14,8 +14,6 @@
 namespace kvasir::testing {
 namespace {
 
-using Stub = wire::WorkerService::Stub;
-
 class CheckpointApply : public ::testing::Test {
  protected:
   void SetUp() override {
