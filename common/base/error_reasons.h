@@ -25,6 +25,14 @@ inline constexpr char kPlanInvalid[] = "PLAN_INVALID";  // the text parses, its 
 inline constexpr char kRanksIncomplete[] =
     "RANKS_INCOMPLETE";  // the workers lack or repeat a rank of the plan
 
+// Checkpoints: INVALID_ARGUMENT unless it says otherwise; metadata file, tensor, value.
+inline constexpr char kCheckpointInvalid[] = "CHECKPOINT_INVALID";     // a file is not well formed
+inline constexpr char kCheckpointMismatch[] = "CHECKPOINT_MISMATCH";   // its tensors are not the model's
+inline constexpr char kCheckpointPath[] = "CHECKPOINT_PATH";           // outside the worker's checkpoint root
+inline constexpr char kCheckpointNotFound[] = "CHECKPOINT_NOT_FOUND";  // NOT_FOUND
+inline constexpr char kCheckpointUnsupported[] = "CHECKPOINT_UNSUPPORTED";  // FAILED_PRECONDITION
+inline constexpr char kCheckpointUnreadable[] = "CHECKPOINT_UNREADABLE";  // DATA_LOSS: changed or unreadable
+
 // RESOURCE_EXHAUSTED.
 inline constexpr char kMessageTooLarge[] = "MESSAGE_TOO_LARGE";
 inline constexpr char kServerBusy[] = "SERVER_BUSY";     // too many calls wait

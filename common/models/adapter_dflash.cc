@@ -10,6 +10,7 @@
 
 #include "common/models/adapters.h"
 #include "common/models/config_fields.h"
+#include "common/models/markov_fields.h"
 #include "common/models/moe_fields.h"
 
 namespace kvasir {
@@ -20,14 +21,6 @@ DraftMethod MethodOf(const ConfigObject& fields, DraftMethod by_architecture) {
   if (projector == "dspark") return DraftMethod::kDspark;
   if (projector == "domino") return DraftMethod::kDomino;
   return by_architecture;
-}
-
-void ReadMarkov(const ConfigObject& fields, DraftShape& draft) {
-  draft.markov_rank = fields.IntOr("markov_rank", kDimOrNoneRange, 0);
-  if (draft.markov_rank > 0 && fields.TextOr("markov_head_type", "vanilla") != "vanilla") {
-    fields.Fail(ConfigFault::kUnsupported, "markov_head_type", "only the vanilla Markov head is described");
-  }
-  draft.confidence_head = fields.BoolOr("enable_confidence_head", false);
 }
 
 // `fields` is dflash_config, or the document where a file has none.
@@ -48,7 +41,7 @@ DraftShape ReadDraft(const ConfigObject& config, const ConfigObject& fields, Dra
     draft.target_taps = taps.IntList("target_layer_ids", {0, kLayersMax - 1});
   const ConfigObject& mask = fields.Has("mask_token_id") ? fields : config;
   draft.mask_token = mask.IntOr("mask_token_id", {0, model.vocab - 1}, 0);
-  ReadMarkov(fields.Has("markov_rank") ? fields : config, draft);
+  ReadMarkovHeads(fields.Has("markov_rank") ? fields : config, draft);
   draft.gru_dim = fields.IntOr("gru_hidden_dim", kDimOrNoneRange, 0);
   draft.gru_embedding = fields.IntOr("emb_dim", kDimOrNoneRange, 0);
   const std::int64_t head = config.IntOr("draft_vocab_size", kDimRange, model.vocab);

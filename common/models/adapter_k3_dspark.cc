@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "common/models/adapters.h"
 #include "common/models/config_fields.h"
+#include "common/models/markov_fields.h"
 #include "common/models/moe_fields.h"
 
 namespace kvasir {
@@ -32,11 +33,7 @@ DraftShape ReadDraft(const ConfigObject& config, std::int64_t vocab) {
                 absl::StrFormat("target_layer_ids names %d layers", taps));
   }
   draft.mask_token = config.Int("mask_token_id", {0, vocab - 1});
-  draft.markov_rank = config.IntOr("markov_rank", kDimOrNoneRange, 0);
-  if (draft.markov_rank > 0 && config.TextOr("markov_head_type", "vanilla") != "vanilla") {
-    config.Fail(ConfigFault::kUnsupported, "markov_head_type", "only the vanilla Markov head is described");
-  }
-  draft.confidence_head = config.BoolOr("enable_confidence_head", false);
+  ReadMarkovHeads(config, draft);
   // The checkpoint ships a copy of the embedding table and no output head.
   draft.own_embedding = true;
   draft.own_head = false;

@@ -84,6 +84,10 @@ struct WeightQuantisation {
 
 enum class DraftMethod : std::int8_t { kDspark, kEagle, kEagle3, kMtp, kDflash, kDflare, kDomino, kPeagle };
 
+// How DSpark's Markov head makes a bias of the token before: from its row alone, from the row behind a gate
+// that sees the hidden state, or from a state carried along the block.
+enum class MarkovHead : std::int8_t { kVanilla, kGated, kRnn };
+
 // What makes a model a draft of another.
 struct DraftShape {
   DraftMethod method = DraftMethod::kDspark;
@@ -102,6 +106,8 @@ struct DraftShape {
   std::int64_t head_vocab = 0;   // of its own head where that is smaller than the vocabulary; 0 = the same
   std::int64_t gru_dim = 0;      // Domino's recurrent head, and the width of its embeddings; 0: none
   std::int64_t gru_embedding = 0;
+  MarkovHead markov_head = MarkovHead::kVanilla;
+  bool confidence_markov = true;  // the confidence head sees the Markov head's row too
   friend bool operator==(const DraftShape&, const DraftShape&) = default;
 };
 

@@ -42,6 +42,11 @@ inline constexpr std::array kDraftMethods = {
     std::pair{DraftMethod::kDomino, std::string_view("domino")},
     std::pair{DraftMethod::kPeagle, std::string_view("peagle")},
 };
+inline constexpr std::array kMarkovHeads = {
+    std::pair{MarkovHead::kVanilla, std::string_view("vanilla")},
+    std::pair{MarkovHead::kGated, std::string_view("gated")},
+    std::pair{MarkovHead::kRnn, std::string_view("rnn")},
+};
 inline constexpr std::array kRopeKinds = {
     std::pair{RopeKind::kYarn, std::string_view("yarn")},
     std::pair{RopeKind::kLinear, std::string_view("linear")},
@@ -202,6 +207,8 @@ void Walk(auto& w, A<DraftShape> auto& s) {
   w.IntUnless("head_vocab", s.head_vocab, kDimOrNone, 0);
   w.IntUnless("gru_dim", s.gru_dim, kDimOrNone, 0);
   w.IntUnless("gru_embedding", s.gru_embedding, kDimOrNone, 0);
+  w.EnumUnless("markov_head", s.markov_head, kMarkovHeads, MarkovHead::kVanilla);
+  w.BoolUnless("confidence_markov", s.confidence_markov, true);
 }
 
 void Walk(auto& w, A<EncoderShape> auto& s) {

@@ -40,6 +40,8 @@ struct ApplySpec {
   std::string target_model_text = {};
   std::string draft_model_text = {};  // empty without a draft
   std::int64_t weight_seed = 0;
+  std::string target_checkpoint = {};      // directory on every worker's machine; empty: synthetic weights
+  std::string draft_checkpoint = {};       // empty without a draft
   std::vector<WorkerTarget> workers = {};  // by lowest rank: the first one has rank 0 and leads
   ApplyTimes times = {};
   friend bool operator==(const ApplySpec&, const ApplySpec&) = default;

@@ -2,7 +2,9 @@
 //   kvasir-deployment 1
 //   <key> <integer>            a number
 //   <key> <bytes> <raw bytes>  a string: its length, a space, the bytes, so that any text can stand inside
-//   <key> absent|present       an optional part; its fields follow when present
+//   <key> absent|present       an optional part; its fields follow when present. A part that came later
+//   stands
+//                              there only when present, so that older records read as they are
 //   sha256 <64 hex digits>     of everything before this line
 #include "planner/dispatch/deployment_record.h"
 
@@ -33,6 +35,7 @@ class Writer {
     text_ += absl::StrFormat("%s %s\n", key, present ? "present" : "absent");
     return present;
   }
+  bool LaterPresent(std::string_view key, bool present) { return present && Present(key, true); }
   [[nodiscard]] std::string Take() && { return std::move(text_); }
 
  private:
@@ -62,6 +65,9 @@ class Reader {
     const bool present = rest_.substr(0, 8) == "present\n";
     Expect(present ? "present\n" : "absent\n");
     return ok_ && present;
+  }
+  bool LaterPresent(std::string_view key, bool /*present*/) {
+    return ok_ && rest_.starts_with(std::string(key) + " ") && Present(key, true);
   }
   [[nodiscard]] bool ok() const { return ok_; }
   [[nodiscard]] bool at_end() const { return rest_.empty(); }
@@ -141,6 +147,10 @@ void VisitSpec(Archive& archive, ApplySpec& spec) {
   archive.Integer("commit_ms", spec.times.commit_ms);
   archive.Integer("drain_ms", spec.times.drain_ms);
   archive.Integer("comm_ms", spec.times.comm_ms);
+  if (archive.LaterPresent("checkpoint", !spec.target_checkpoint.empty())) {
+    archive.String("target_checkpoint", spec.target_checkpoint);
+    archive.String("draft_checkpoint", spec.draft_checkpoint);
+  }
 }
 
 template <class Archive>

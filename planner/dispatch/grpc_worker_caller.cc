@@ -32,7 +32,13 @@ wire::PreparePlanRequest PrepareRequest(const WorkerCall& call) {
   request.set_plan_text(call.spec.plan_text);
   request.set_target_model_text(call.spec.target_model_text);
   request.set_draft_model_text(call.spec.draft_model_text);
-  request.mutable_weights()->set_synthetic_seed(call.spec.weight_seed);
+  if (call.spec.target_checkpoint.empty()) {
+    request.mutable_weights()->set_synthetic_seed(call.spec.weight_seed);
+  } else {
+    wire::CheckpointSource& checkpoint = *request.mutable_weights()->mutable_checkpoint();
+    checkpoint.set_target_directory(call.spec.target_checkpoint);
+    checkpoint.set_draft_directory(call.spec.draft_checkpoint);
+  }
   for (const std::int32_t rank : call.target.ranks) {
     request.add_ranks(rank);
   }

@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::int64_t kHourMs = 3'600'000;
 constexpr std::int64_t kRequestIdBytesMax = 64;
+constexpr std::int64_t kDirectoryBytesMax = 4096;
 constexpr DurationRange kPrepareRange{.min_ms = 1'000, .max_ms = kHourMs, .default_ms = 600'000};
 constexpr DurationRange kCommitRange{.min_ms = 100, .max_ms = 300'000, .default_ms = 10'000};
 constexpr DurationRange kDrainRange{.min_ms = 0, .max_ms = kHourMs, .default_ms = 30'000};
@@ -166,6 +167,33 @@ void SetWorkers(const ApplySpec& spec, planner::v1::Deployment& wire) {
   }
 }
 
+// The directories as they are; each worker resolves them on its own machine.
+absl::Status CheckpointFromProto(const planner::v1::ApplyPlanRequest& wire, const Plan& plan,
+                                 ApplySpec& spec) {
+  if (!wire.has_checkpoint()) return absl::OkStatus();
+  const planner::v1::CheckpointDirectories& checkpoint = wire.checkpoint();
+  KVASIR_RETURN_IF_ERROR(CheckTextBytes("checkpoint.target", checkpoint.target(), kDirectoryBytesMax));
+  KVASIR_RETURN_IF_ERROR(CheckTextBytes("checkpoint.draft", checkpoint.draft(), kDirectoryBytesMax));
+  if (wire.weight_seed() != 0) {
+    return FieldError(
+        reason::kConflictingFields, "weight_seed",
+        absl::StrFormat("weight_seed is %d and checkpoint is given; give one of them", wire.weight_seed()));
+  }
+  if (checkpoint.target().empty()) {
+    return FieldError(reason::kMissingField, "checkpoint.target",
+                      "checkpoint.target is empty; name the target's directory");
+  }
+  const bool drafts = !plan.draft.name.empty();
+  if (drafts == checkpoint.draft().empty()) {
+    return FieldError(drafts ? reason::kMissingField : reason::kConflictingFields, "checkpoint.draft",
+                      drafts ? "checkpoint.draft is empty; name the draft's directory"
+                             : "checkpoint.draft is given and the plan has no draft; leave it empty");
+  }
+  spec.target_checkpoint = checkpoint.target();
+  spec.draft_checkpoint = checkpoint.draft();
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<ApplyTask> ApplyFromProto(const planner::v1::ApplyPlanRequest& wire) {
@@ -190,6 +218,7 @@ absl::StatusOr<ApplyTask> ApplyFromProto(const planner::v1::ApplyPlanRequest& wi
   spec.target_model_text = wire.target_model_text();
   spec.draft_model_text = wire.draft_model_text();
   spec.weight_seed = wire.weight_seed();
+  KVASIR_RETURN_IF_ERROR(CheckpointFromProto(wire, plan, spec));
   return task;
 }
 

@@ -47,7 +47,7 @@ class CachelessModelImpl : public CachelessModel {
       draft_.markov_rank = shape.markov_rank;
       DeclareWeights(*options_.draft, {}, weights_, &draft_);
     }
-    KVASIR_RETURN_IF_ERROR(weights_.Load(*backend_, options_.seed));
+    KVASIR_RETURN_IF_ERROR(weights_.Load(*backend_, SyntheticWeights(options_.seed)));
     if (draft_.embedding == nullptr) draft_.embedding = target_.embedding;
     if (draft_.head == nullptr) draft_.head = target_.head;
     return absl::OkStatus();

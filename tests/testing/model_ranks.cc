@@ -138,6 +138,7 @@ absl::Status ModelRanks::AddRank(const ModelRanksOptions& options, std::int64_t 
   model.target = &options.target;
   model.draft = options.draft.has_value() ? &*options.draft : nullptr;
   model.weight_seed = options.seed;
+  model.weights = options.weights;
   model.rows_max = options.rows_max;
   model.arena = member->arena->data();
   KVASIR_ASSIGN_OR_RETURN(member->model, MakeRankModel(*member->backend, model));

@@ -28,6 +28,7 @@ struct ModelRanksOptions {
   std::int64_t rows_max = 64;
   DType dtype = DType::kBf16;
   std::int64_t seed = 1;
+  const WeightSource* weights = nullptr;  // null: synthetic, of `seed`
   CpuKernels kernels = CpuKernels::kFast;
   bool replay =
       false;  // captures a graph per shape on first use, destroys its list, and replays it from then on

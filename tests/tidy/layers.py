@@ -50,6 +50,8 @@ RULES = (
     ('common/geometry/*', Rule(_BASE, ('status',), pure=True)),
     ('common/plan/*', Rule(_PLAN, ('status',), pure=True)),
     ('common/models/*', Rule(_BASE + ('common/geometry',), ('status', 'json'))),
+    ('common/checkpoint/mapped_file.*', Rule(_BASE, ('status', 'posix'))),  # the only one that opens files
+    ('common/checkpoint/*', Rule(_BASE + ('common/geometry', 'common/models'), ('status', 'json'), pure=True)),
     ('common/obs/*', Rule(_BASE, ('status', 'glog'))),
     ('common/rpc/*', Rule(_BASE + ('common/obs', 'proto'), _GRPC + ('posix',))),
     ('planner/core/*', Rule(_PLAN, ('status',), pure=True)),
@@ -68,7 +70,8 @@ RULES = (
     ('worker/engine/*', Rule(_ENGINE, ('status',))),
     ('worker/cpu/*', Rule(_ENGINE, ('status',))),
     ('worker/comm/*', Rule(_ENGINE, ('status', 'posix'))),
-    ('worker/service/*', Rule(_ENGINE + ('worker/cpu', 'worker/comm') + _WIRE, _GRPC + ('posix',))),
+    ('worker/weights/*', Rule(_ENGINE + ('common/checkpoint',), ('status',))),
+    ('worker/service/*', Rule(_ENGINE + ('common/checkpoint', 'worker/weights', 'worker/cpu', 'worker/comm') + _WIRE, _GRPC + ('posix',))),
     ('worker/main.cc', Rule(_ENGINE + ('worker/cpu', 'worker/comm', 'worker/service') + _WIRE,
                             _GRPC + ('posix',))),
 )

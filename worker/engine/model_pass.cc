@@ -100,7 +100,9 @@ absl::StatusOr<std::unique_ptr<RankModel>> MakeRankModel(Backend& backend, const
                           MakeRoleModel(*options.plan, options.place, Role::kTarget, *options.target));
   DeclareWeights(*options.target, options.place, model->weights, &model->target);
   if (options.draft != nullptr) KVASIR_RETURN_IF_ERROR(AddDraft(options, model.get()));
-  KVASIR_RETURN_IF_ERROR(model->weights.Load(backend, options.weight_seed));
+  const SyntheticWeights synthetic(options.weight_seed);
+  KVASIR_RETURN_IF_ERROR(
+      model->weights.Load(backend, options.weights != nullptr ? *options.weights : synthetic));
   std::vector<const RoleModel*> models = {&model->target};
   if (model->draft.has_value()) {
     if (model->draft->embedding == nullptr) model->draft->embedding = model->target.embedding;

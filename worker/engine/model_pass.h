@@ -16,6 +16,7 @@
 #include "common/plan/plan.h"
 #include "worker/engine/backend.h"
 #include "worker/engine/pass.h"
+#include "worker/engine/weight_source.h"
 
 namespace kvasir {
 
@@ -36,13 +37,14 @@ struct RankModelOptions {
   const ModelDescription* target = nullptr;
   const ModelDescription* draft = nullptr;  // null without a draft
   std::int64_t weight_seed = 0;             // synthetic weights (synthetic_weights.h)
+  const WeightSource* weights = nullptr;    // outlives Create only; null: synthetic, of weight_seed
   std::int64_t rows_max = 0;                // largest rows() of any pass
   std::byte* arena = nullptr;               // base address of the rank's arena
 };
 
 // Target and draft together: the draft uses the target's embedding and head where it ships none.
 // Unimplemented (message starts with BACKEND_UNSUPPORTED_GROUP and names the group) for recurrent layers, for
-// attention other than MLA and for mixtures of experts.
+// attention other than MLA and for mixtures of experts. The weight source's errors.
 absl::StatusOr<std::unique_ptr<RankModel>> MakeRankModel(Backend& backend, const RankModelOptions& options);
 
 }  // namespace kvasir

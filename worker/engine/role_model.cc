@@ -60,6 +60,9 @@ absl::Status CheckModel(const PlanGroup& group, const ModelDescription& model) {
   if (model.draft->method != DraftMethod::kDspark || model.draft->head_vocab != 0) {
     return Unsupported(group, "its draft is not DSpark with the whole vocabulary");
   }
+  if (model.draft->markov_head != MarkovHead::kVanilla) {
+    return Unsupported(group, "its draft's Markov head is gated or recurrent");
+  }
   return absl::OkStatus();
 }
 
@@ -252,10 +255,11 @@ void DeclareWeights(const ModelDescription& model, const RankPlace& place, Weigh
   }
   if (!draft || model.draft->own_head) {
     const bool own = !draft || model.draft->own_embedding;
-    const WeightSpec head =
+    WeightSpec head =
         model.tied_embedding
             ? EmbeddingSpec(prefix + "embedding", out->vocab, out->hidden)
             : HeadSpec((own ? prefix : RolePrefix(Role::kTarget)) + "embedding", out->vocab, out->hidden);
+    if (!model.tied_embedding) head.name = prefix + "head";
     weights.Add(head, RowShard(head, head_index, head_shards), &out->head);
   }
   for (std::size_t i = 0; i < out->layers.size(); ++i) {

@@ -83,7 +83,9 @@ WeightSpec HeadSpec(std::string embedding_name, std::int64_t vocab, std::int64_t
 }
 
 WeightSpec MarkovInSpec(std::string name, std::int64_t vocab, std::int64_t rank) {
-  return {.source = std::move(name), .rows = vocab, .cols = rank, .form = WeightForm::kSign};
+  WeightSpec spec{.source = std::move(name), .rows = vocab, .cols = rank, .form = WeightForm::kSign};
+  spec.name = spec.source + "_in";
+  return spec;
 }
 
 WeightSpec MarkovOutSpec(std::string in_name, std::int64_t vocab, std::int64_t rank) {
@@ -94,6 +96,7 @@ WeightSpec MarkovOutSpec(std::string in_name, std::int64_t vocab, std::int64_t r
                   .exponent = 3,
                   .row_shift = SuccessorStride(vocab),
                   .transposed = true};
+  spec.name = spec.source + "_out";
   for (std::int64_t covered = 1; covered < rank; covered *= 2) --spec.exponent;
   return spec;
 }

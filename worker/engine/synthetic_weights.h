@@ -35,6 +35,9 @@ struct WeightSpec {
   // [cols of the source, rows of the source] and (r, c) is the source's ((c - row_shift) mod cols, r).
   std::int64_t row_shift = 0;
   bool transposed = false;
+  // What the tensor is, where `source` does not say so: "target.head" (weight_source.h).
+  std::string name = {};
+  [[nodiscard]] const std::string& Name() const { return name.empty() ? source : name; }
 };
 
 // Of `vocab` tokens; coprime to it, so that following it visits every token before any returns.

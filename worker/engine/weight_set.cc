@@ -3,7 +3,6 @@
 #include <span>
 #include <utility>
 
-#include "common/base/check.h"
 #include "common/base/checked_math.h"
 #include "common/base/status_macros.h"
 
@@ -15,33 +14,6 @@ constexpr std::int64_t kTensorAlignment = 256;
 constexpr std::int64_t kFloatBytes = sizeof(float);
 
 }  // namespace
-
-TensorPart WholeTensor(const WeightSpec& spec) { return {.rows = spec.rows, .cols = spec.cols}; }
-
-TensorPart RowShard(const WeightSpec& spec, std::int64_t index, std::int64_t shards) {
-  KVASIR_CHECK(spec.rows % shards == 0);
-  const std::int64_t rows = spec.rows / shards;
-  return {.row_begin = index * rows, .rows = rows, .cols = spec.cols};
-}
-
-TensorPart ColumnShard(const WeightSpec& spec, std::int64_t index, std::int64_t shards) {
-  KVASIR_CHECK(spec.cols % shards == 0);
-  const std::int64_t cols = spec.cols / shards;
-  return {.rows = spec.rows, .col_begin = index * cols, .cols = cols};
-}
-
-std::vector<float> MakeWeights(std::int64_t seed, const WeightSpec& spec, const TensorPart& part) {
-  const SyntheticTensor tensor(seed, spec);
-  std::vector<float> values;
-  values.reserve(static_cast<std::size_t>(part.blocks * part.rows * part.cols));
-  for (std::int64_t block = 0; block < part.blocks; ++block) {
-    for (std::int64_t r = 0; r < part.rows; ++r) {
-      const std::int64_t row = part.row_begin + block * part.row_step + r;
-      for (std::int64_t c = 0; c < part.cols; ++c) values.push_back(tensor.At(row, part.col_begin + c));
-    }
-  }
-  return values;
-}
 
 void WeightSet::Add(WeightSpec spec, const TensorPart& part, const float** destination) {
   AddEntry(
@@ -62,11 +34,13 @@ void WeightSet::AddEntry(Entry entry, std::int64_t count) {
   offset_bytes_ += CeilDiv(count * kFloatBytes, kTensorAlignment) * kTensorAlignment;
 }
 
-absl::Status WeightSet::Load(Backend& backend, std::int64_t seed) {
+absl::Status WeightSet::Load(Backend& backend, const WeightSource& source) {
   KVASIR_ASSIGN_OR_RETURN(memory_, backend.Allocate(Bytes(offset_bytes_)));
   for (const Entry& entry : entries_) {
-    const std::vector<float> values =
-        entry.table.empty() ? MakeWeights(seed, entry.spec, entry.part) : entry.table;
+    std::vector<float> values = entry.table;
+    if (values.empty()) {
+      KVASIR_ASSIGN_OR_RETURN(values, source.Read(entry.spec, entry.part));
+    }
     std::byte* at = memory_->data() + entry.offset_bytes;
     KVASIR_RETURN_IF_ERROR(backend.Write(at, std::as_bytes(std::span(values))));
     *entry.destination = reinterpret_cast<const float*>(at);

@@ -10,28 +10,9 @@
 #include "absl/status/status.h"
 #include "common/base/units.h"
 #include "worker/engine/backend.h"
-#include "worker/engine/synthetic_weights.h"
+#include "worker/engine/weight_source.h"
 
 namespace kvasir {
-
-// What a rank holds of a tensor: `blocks` times `rows` rows, `row_step` apart, and `cols` columns of each.
-struct TensorPart {
-  std::int64_t row_begin = 0;
-  std::int64_t rows = 0;
-  std::int64_t row_step = 0;
-  std::int64_t blocks = 1;
-  std::int64_t col_begin = 0;
-  std::int64_t cols = 0;
-};
-
-[[nodiscard]] TensorPart WholeTensor(const WeightSpec& spec);
-// Shard `index` of `shards` equal ones. The dimension must divide evenly.
-[[nodiscard]] TensorPart RowShard(const WeightSpec& spec, std::int64_t index, std::int64_t shards);
-[[nodiscard]] TensorPart ColumnShard(const WeightSpec& spec, std::int64_t index, std::int64_t shards);
-
-// The elements of `part`, row-major.
-[[nodiscard]] std::vector<float> MakeWeights(std::int64_t seed, const WeightSpec& spec,
-                                             const TensorPart& part);
 
 class WeightSet {
  public:
@@ -39,8 +20,8 @@ class WeightSet {
   void Add(WeightSpec spec, const TensorPart& part, const float** destination);
   void AddTable(std::vector<float> values, const float** destination);
   [[nodiscard]] Bytes bytes() const { return Bytes(offset_bytes_); }
-  // The backend's error where it cannot hold the weights.
-  absl::Status Load(Backend& backend, std::int64_t seed);
+  // The backend's error where it cannot hold the weights, the source's where it cannot give them.
+  absl::Status Load(Backend& backend, const WeightSource& source);
 
  private:
   struct Entry {

@@ -22,6 +22,7 @@ namespace {
 using worker::v1::PreparePlanRequest;
 
 constexpr std::int64_t kSeedMax = std::int64_t{1} << 62;
+constexpr std::int64_t kDirectoryBytesMax = 4096;
 constexpr std::int64_t kReplaysMax = 1000;
 constexpr std::int64_t kComparedRowsMax = 64;
 constexpr DurationRange kLease{std::chrono::seconds(1), std::chrono::hours(1)};
@@ -166,14 +167,45 @@ absl::Status ToRanks(const PreparePlanRequest& request, std::size_t places, Prep
                     {"rank_count_max", std::to_string(places)}}});
 }
 
-absl::Status ToSettings(const PreparePlanRequest& request, PrepareSpec& spec) {
-  if (request.weights().source_case() != worker::v1::WeightSource::kSyntheticSeed) {
-    return FieldError(reason::kMissingField, "weights.source",
-                      "weights.source is absent; give synthetic_seed");
+// A path as a request may carry it; whether it leads where it may is found when it is opened.
+absl::Status CheckDirectory(std::string_view field, const std::string& path) {
+  if (path.empty()) {
+    return FieldError(reason::kMissingField, field, absl::StrFormat("%s is empty; name a directory", field));
   }
+  if (static_cast<std::int64_t>(path.size()) <= kDirectoryBytesMax && path.find('\0') == std::string::npos)
+    return absl::OkStatus();
+  return FieldError(reason::kBadName, field,
+                    absl::StrFormat("%s has %d bytes; a path has at most %d and no NUL", field, path.size(),
+                                    kDirectoryBytesMax));
+}
+
+absl::Status ToWeights(const worker::v1::WeightSource& weights, PrepareSpec& spec) {
+  if (weights.source_case() == worker::v1::WeightSource::kSyntheticSeed) {
+    KVASIR_RETURN_IF_ERROR(CheckRange("weights.synthetic_seed", weights.synthetic_seed(), {0, kSeedMax}));
+    spec.weight_seed = weights.synthetic_seed();
+    return absl::OkStatus();
+  }
+  if (weights.source_case() != worker::v1::WeightSource::kCheckpoint) {
+    return FieldError(reason::kMissingField, "weights.source",
+                      "weights.source is absent; give synthetic_seed or checkpoint");
+  }
+  const worker::v1::CheckpointSource& checkpoint = weights.checkpoint();
   KVASIR_RETURN_IF_ERROR(
-      CheckRange("weights.synthetic_seed", request.weights().synthetic_seed(), {0, kSeedMax}));
-  spec.weight_seed = request.weights().synthetic_seed();
+      CheckDirectory("weights.checkpoint.target_directory", checkpoint.target_directory()));
+  spec.target_checkpoint = checkpoint.target_directory();
+  if (!spec.draft.has_value() && checkpoint.draft_directory().empty()) return absl::OkStatus();
+  if (!spec.draft.has_value()) {
+    return FieldError(
+        reason::kConflictingFields, "weights.checkpoint.draft_directory",
+        "weights.checkpoint.draft_directory is given and the plan has no draft; leave it empty");
+  }
+  KVASIR_RETURN_IF_ERROR(CheckDirectory("weights.checkpoint.draft_directory", checkpoint.draft_directory()));
+  spec.draft_checkpoint = checkpoint.draft_directory();
+  return absl::OkStatus();
+}
+
+absl::Status ToSettings(const PreparePlanRequest& request, PrepareSpec& spec) {
+  KVASIR_RETURN_IF_ERROR(ToWeights(request.weights(), spec));
   KVASIR_ASSIGN_OR_RETURN(spec.lease, ToMilliseconds("lease", request.has_lease(), request.lease(), kLease));
   KVASIR_ASSIGN_OR_RETURN(spec.comm_timeout, ToMilliseconds("comm_timeout", request.has_comm_timeout(),
                                                             request.comm_timeout(), kCommTimeout));

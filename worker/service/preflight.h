@@ -1,6 +1,7 @@
 // Proves a plan on this worker's device before anybody loads weights: exactly the plan's arena, synthetic
-// weights of the true shapes per rank, every graph captured, replayed, timed, and compared with the eager run
-// (bit for bit) and with the reference kernels (within a tolerance). Everything is freed when it returns.
+// weights of the true shapes per rank (a checkpoint is opened and checked, and not read), every graph
+// captured, replayed, timed, and compared with the eager run (bit for bit) and with the reference kernels
+// (within a tolerance). Everything is freed when it returns.
 //
 // Where the whole model does not fit, or its MLPs are mixtures of experts, the MLPs and the vocabulary shrink
 // and the cache path stays as it is: attention of every layer, with its true heads, dims and pages.

@@ -38,6 +38,8 @@ struct PrepareSpec {
   ModelDescription target;
   std::optional<ModelDescription> draft;
   std::int64_t weight_seed = 0;
+  std::string target_checkpoint;    // as the request names it, unresolved; empty: synthetic weights
+  std::string draft_checkpoint;     // the same; empty without a draft
   std::vector<std::int32_t> ranks;  // of this worker, ascending
   std::vector<RankSite> sites;      // by rank, all of the plan's
   std::chrono::milliseconds lease{0};

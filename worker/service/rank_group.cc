@@ -1,6 +1,7 @@
 #include "worker/service/rank_group.h"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -8,9 +9,11 @@
 #include "common/base/error_reasons.h"
 #include "common/base/status_macros.h"
 #include "common/base/typed_error.h"
+#include "common/checkpoint/mapped_file.h"
 #include "worker/comm/tcp_comm.h"
 #include "worker/comm/thread_comm.h"
 #include "worker/service/preflight.h"
+#include "worker/weights/checkpoint_weights.h"
 
 namespace kvasir {
 namespace {
@@ -36,6 +39,7 @@ RankFacts FactsOf(const PrepareSpec& spec, const RankFacts& process) {
   facts.push_back({"plan.id", spec.key.plan_id});
   facts.push_back({"plan.epoch", std::to_string(spec.key.epoch.value())});
   facts.push_back({"weights.seed", std::to_string(spec.weight_seed)});
+  facts.push_back({"weights.source", spec.target_checkpoint.empty() ? "synthetic" : "checkpoint"});
   facts.push_back(
       {"preflight", spec.preflight.has_value()
                         ? absl::StrFormat("%d replays, %d rows", spec.preflight->replays_per_graph,
@@ -88,6 +92,7 @@ absl::StatusOr<std::unique_ptr<RankGroup>> RankGroup::Create(const PrepareSpec& 
   resources.faults.Reach("prepare.start");
   KVASIR_RETURN_IF_ERROR(group->Meet(stop));
   KVASIR_RETURN_IF_ERROR(group->Agree());
+  KVASIR_RETURN_IF_ERROR(group->OpenWeights());
   resources.faults.Reach("prepare.agreed");
   if (spec.preflight.has_value()) {
     KVASIR_RETURN_IF_ERROR(group->Preflight());
@@ -141,6 +146,25 @@ absl::Status RankGroup::Agree() {
   return OnAll([&](std::size_t, Member& member) { return AgreeOnFacts(*member.comms.tensor, facts); });
 }
 
+absl::Status RankGroup::OpenWeights() {
+  if (spec_.target_checkpoint.empty()) return absl::OkStatus();
+  const auto locate = [this](std::string_view field, const ModelDescription& model,
+                             const std::string& directory) -> absl::StatusOr<ModelDirectory> {
+    const absl::StatusOr<ResolvedDirectory> place = ResolveBelow(resources_.checkpoint_root, directory);
+    if (!place.ok()) return WithinField(field, place.status());
+    return ModelDirectory{&model, place->directory, place->root};
+  };
+  KVASIR_ASSIGN_OR_RETURN(const ModelDirectory target, locate("weights.checkpoint.target_directory",
+                                                              spec_.target, spec_.target_checkpoint));
+  std::optional<ModelDirectory> draft;
+  if (spec_.draft.has_value()) {
+    KVASIR_ASSIGN_OR_RETURN(
+        draft, locate("weights.checkpoint.draft_directory", *spec_.draft, spec_.draft_checkpoint));
+  }
+  KVASIR_ASSIGN_OR_RETURN(weights_, CheckpointWeights::Open(target, draft));
+  return absl::OkStatus();
+}
+
 absl::Status RankGroup::Build(const std::stop_token& stop) {
   KVASIR_RETURN_IF_ERROR(OnAll([&](std::size_t i, Member& member) {
     if (stop.stop_requested()) {
@@ -167,6 +191,7 @@ absl::Status RankGroup::BuildEngine(Member& member) {
   options.target = spec_.target;
   options.draft = spec_.draft;
   options.weight_seed = spec_.weight_seed;
+  options.weights = weights_;
   options.communicator = member.comms.tensor.get();
   options.context_communicator = member.comms.context.get();
   absl::StatusOr<std::unique_ptr<RankEngine>> engine =

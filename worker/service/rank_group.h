@@ -16,6 +16,7 @@
 #include "worker/comm/facts.h"
 #include "worker/comm/rank_comms.h"
 #include "worker/engine/backend.h"
+#include "worker/engine/weight_source.h"
 #include "worker/service/fault_points.h"
 #include "worker/service/memory_budget.h"
 #include "worker/service/prepare_spec.h"
@@ -31,6 +32,7 @@ struct WorkerResources {
   std::function<std::unique_ptr<Backend>(const RankComms&, bool reference)> make_backend;
   std::vector<std::shared_ptr<MemoryBudget>> places;  // one per rank that the worker can host
   FaultPoints faults;
+  std::string checkpoint_root;  // checkpoints lie below it; empty: none are read
 };
 
 class RankGroup {
@@ -38,8 +40,8 @@ class RankGroup {
   // Meets all other ranks of the plan, agrees on facts with them, and builds: in this order, so that a
   // disagreement is found before anything is allocated. With `spec.preflight` it measures, compares and frees
   // instead of keeping engines. Blocks; `stop` gives up at the next opportunity.
-  //   RANKS_DISAGREE, OUT_OF_MEMORY, BACKEND_UNSUPPORTED_GROUP, PREFLIGHT_FAILED; RANK_LOST or
-  //   DEADLINE_EXPIRED where a peer is missing; CALL_CANCELLED after `stop`.
+  //   RANKS_DISAGREE, CHECKPOINT_..., OUT_OF_MEMORY, BACKEND_UNSUPPORTED_GROUP, PREFLIGHT_FAILED; RANK_LOST
+  //   or DEADLINE_EXPIRED where a peer is missing; CALL_CANCELLED after `stop`.
   static absl::StatusOr<std::unique_ptr<RankGroup>> Create(const PrepareSpec& spec,
                                                            const WorkerResources& resources,
                                                            std::stop_token stop);
@@ -73,6 +75,8 @@ class RankGroup {
   absl::Status Agree();
   absl::Status Build(const std::stop_token& stop);
   absl::Status BuildEngine(Member& member);
+  // Opens and checks the checkpoints, where the weights are not synthetic.
+  absl::Status OpenWeights();
   absl::Status Preflight();
   // `body` on every rank's thread; the first cause. A failure aborts all communicators.
   absl::Status OnAll(const std::function<absl::Status(std::size_t, Member&)>& body);
@@ -80,6 +84,7 @@ class RankGroup {
   const PrepareSpec spec_;
   const WorkerResources& resources_;
   std::vector<Member> members_;
+  std::shared_ptr<const WeightSource> weights_;  // null: synthetic
   PrepareReport report_;
   std::mutex step_mutex_;
   RankThreads threads_;  // last: they use everything above

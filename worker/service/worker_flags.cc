@@ -89,6 +89,9 @@ const std::vector<Flag>& AllFlags() {
       {"backend", true, "auto or cpu (auto)", SetBackend},
       {"memory", true, "per rank, as in 2GiB (three quarters of the machine's memory over the ranks)",
        SetMemory},
+      {"checkpoint-root", true,
+       "DIRECTORY below which applies may name checkpoints (none: synthetic weights only)",
+       Into(&WorkerFlags::checkpoint_root)},
       {"drain-seconds", true, "how long running requests may go on after SIGTERM (10)", SetDrain},
       {"insecure", false, "listen on other than loopback addresses; connections are not encrypted",
        Into(&WorkerFlags::insecure)},
@@ -150,7 +153,7 @@ absl::StatusOr<WorkerFlags> ParseWorkerFlags(const std::vector<std::string>& arg
 
 std::string WorkerUsage() {
   std::string text = "kvasir-worker: hosts ranks of plans that kvasir-planner applies, and decodes.\n\n";
-  for (const Flag& flag : AllFlags()) text += absl::StrFormat("  --%-14s %s\n", flag.name, flag.help);
+  for (const Flag& flag : AllFlags()) text += absl::StrFormat("  --%-15s %s\n", flag.name, flag.help);
   text +=
       "\nPrints \"listening on HOST:PORT\" when it serves. SIGTERM drains it.\n"
       "Exit codes: 0 after an orderly end, 2 for a wrong flag, 4 when it cannot serve.\n";

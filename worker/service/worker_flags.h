@@ -20,7 +20,8 @@ struct WorkerFlags {
   std::string advertise;    // host under which other workers reach this one; empty: the host of `comm_listen`
   std::int64_t ranks = 1;
   std::string backend = "auto";
-  Bytes memory;  // per rank; 0: three quarters of the machine's, shared by the ranks
+  std::string checkpoint_root;  // checkpoints are read from below it; empty: none are
+  Bytes memory;                 // per rank; 0: three quarters of the machine's, shared by the ranks
   bool insecure = false;
   bool reflection = false;
   bool help = false;

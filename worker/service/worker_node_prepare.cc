@@ -20,6 +20,7 @@ absl::Status TooLate() {
 // The same work: a repeated call must not mean something else.
 bool SameWork(const PrepareSpec& a, const PrepareSpec& b) {
   return a.ranks == b.ranks && a.sites == b.sites && a.weight_seed == b.weight_seed &&
+         a.target_checkpoint == b.target_checkpoint && a.draft_checkpoint == b.draft_checkpoint &&
          a.preflight == b.preflight;
 }
 

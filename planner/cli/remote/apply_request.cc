@@ -19,6 +19,8 @@ namespace {
 constexpr std::array kFlags = {
     Flag{"workers", "LIST", "host:port of every worker, by ascending rank; ranks are divided evenly"},
     Flag{"seed", "N", "seed of the synthetic weights (1)"},
+    Flag{"target-checkpoint", "DIR", "the target's published weights, below each worker's --checkpoint-root"},
+    Flag{"draft-checkpoint", "DIR", "the draft's published weights, the same"},
     Flag{"target", "MODEL", "the plan's target, where its description is not stored"},
     Flag{"draft", "MODEL", "the plan's draft, where its description is not stored"},
     Flag{"mode", "MODE", "side_by_side or replace: how a running plan makes room (side_by_side)"},
@@ -52,6 +54,21 @@ absl::Status SetMode(const CommandLine& line, planner::v1::ApplyPlanRequest& req
   }
   request.set_mode(mode == "replace" ? planner::v1::DEPLOYMENT_MODE_REPLACE
                                      : planner::v1::DEPLOYMENT_MODE_SIDE_BY_SIDE);
+  return absl::OkStatus();
+}
+
+absl::Status SetWeights(const CommandLine& line, planner::v1::ApplyPlanRequest& request) {
+  const bool published = line.Has("target-checkpoint") || line.Has("draft-checkpoint");
+  if (!published) {
+    KVASIR_ASSIGN_OR_RETURN(const std::int64_t seed, line.IntOr("seed", 1));
+    request.set_weight_seed(seed);
+    return absl::OkStatus();
+  }
+  if (line.Has("seed")) {
+    return absl::InvalidArgumentError("--seed makes weights and --target-checkpoint reads them; give one");
+  }
+  request.mutable_checkpoint()->set_target(line.ValueOr("target-checkpoint", ""));
+  request.mutable_checkpoint()->set_draft(line.ValueOr("draft-checkpoint", ""));
   return absl::OkStatus();
 }
 
@@ -116,8 +133,7 @@ absl::StatusOr<planner::v1::ApplyPlanRequest> MakeApplyRequest(const Console& co
     KVASIR_ASSIGN_OR_RETURN(const std::string draft, ModelText(console, line, "draft", stored.plan.draft));
     request.set_draft_model_text(draft);
   }
-  KVASIR_ASSIGN_OR_RETURN(const std::int64_t seed, line.IntOr("seed", 1));
-  request.set_weight_seed(seed);
+  KVASIR_RETURN_IF_ERROR(SetWeights(line, request));
   KVASIR_ASSIGN_OR_RETURN(const std::vector<planner::v1::WorkerAssignment> workers,
                           AssignRanks(line.ValueOr("workers", ""), stored.plan.topology.tp));
   for (const planner::v1::WorkerAssignment& worker : workers) *request.add_workers() = worker;

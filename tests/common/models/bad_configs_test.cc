@@ -150,7 +150,7 @@ std::vector<BadCase> DraftAndWeightCases() {
       {"dflash_config is a list", SmallConfig("DFlashDraftModel", R"("dflash_config": [])"), F::kWrongType,
        "dflash_config"},
       {"markov head", SmallConfig("DSparkDraftModel", R"("num_target_layers": 8,
-         "dflash_config": {"target_layer_ids": [1], "markov_rank": 8, "markov_head_type": "gated"})"),
+         "dflash_config": {"target_layer_ids": [1], "markov_rank": 8, "markov_head_type": "lstm"})"),
        F::kUnsupported, "dflash_config.markov_head_type"},
       {"draft in the target's checkpoint", SmallConfig("DSparkDraftModel", R"("model_type": "deepseek_v4")"),
        F::kUnsupported, "model_type"},

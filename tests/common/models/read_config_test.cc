@@ -225,7 +225,7 @@ std::vector<BadCase> BadCases() {
       {"taps descending", dr("[0, 2]", "[2, 0]"), F::kContradiction, "draft taps"},
       {"taps counted", dr("[0, 2]", "[2]"), F::kContradiction, "num_target_layers"},
       {"mask", dr("999", "1000"), F::kOutOfLimit, "mask_token_id"},
-      {"markov kind", dr("vanilla", "gated"), F::kUnsupported, "markov_head_type"},
+      {"markov kind", dr("vanilla", "lstm"), F::kUnsupported, "markov_head_type"},
       {"draft vocab", dr(R"("draft_vocab_size": 1000)", R"("draft_vocab_size": 500)"), F::kUnsupported,
        "draft_vocab_size"},
       {"two thetas", dr(R"("rope_theta": 50000.0,)", R"("rope_theta": 10000.0,)"), F::kContradiction,

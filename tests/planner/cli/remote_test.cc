@@ -236,6 +236,21 @@ TEST_F(RemoteTest, ApplySendsTheStoredPlanItsModelsAndEveryRank) {
   EXPECT_EQ(sent.workers(1).ranks(0), 2);
 }
 
+TEST_F(RemoteTest, ApplySendsCheckpointsInsteadOfASeed) {
+  const std::string id = StorePlan();
+  planner_.apply_responses = GoodApply(0);
+  const Answer answer = Run({"apply", id, "--workers", "node-a:7451", "--target-checkpoint", "pair/target",
+                             "--draft-checkpoint", "pair/draft"});
+  EXPECT_EQ(answer.code, kExitOk) << answer.err;
+  EXPECT_EQ(planner_.apply_request.weight_seed(), 0);
+  EXPECT_EQ(planner_.apply_request.checkpoint().target(), "pair/target");
+  EXPECT_EQ(planner_.apply_request.checkpoint().draft(), "pair/draft");
+  const Answer both =
+      Run({"apply", id, "--workers", "node-a:7451", "--target-checkpoint", "t", "--seed", "1"});
+  EXPECT_NE(both.code, kExitOk);
+  EXPECT_THAT(both.err, HasSubstr("--seed makes weights and --target-checkpoint reads them; give one"));
+}
+
 TEST_F(RemoteTest, ApplyAsJson) {
   const std::string id = StorePlan();
   planner_.apply_responses = GoodApply(0);

@@ -28,6 +28,9 @@ DeploymentRecord FullRecord() {
   record.serving = ServingPlan{Epoch(11), spec};
   record.pending = PendingApply{.epoch = Epoch(12), .phase = PendingPhase::kCommitting, .spec = spec};
   record.pending->fallback = spec;
+  record.pending->fallback->weight_seed = 0;
+  record.pending->fallback->target_checkpoint = "pair/target";
+  record.pending->fallback->draft_checkpoint = "pair/draft";
   record.pending->restoring = true;
   record.pending->request_id = "r 1";
   record.last_error = {14, "RANK_LOST", "rank 5 is gone"};
@@ -51,6 +54,16 @@ TEST(DeploymentRecord, EveryFlippedByteAndEveryCutIsNoticed) {
     EXPECT_EQ(ReasonOf(RecordFromText(damaged).status()), reason::kStoreCorrupt) << "byte " << i;
     EXPECT_FALSE(RecordFromText(text.substr(0, i)).ok()) << "cut at " << i;
   }
+}
+
+// What was written before a spec could have checkpoints has no line about them.
+TEST(DeploymentRecord, SaysNothingOfCheckpointsWhereThereAreNone) {
+  DeploymentRecord record = FullRecord();
+  record.pending.reset();
+  EXPECT_EQ(RecordToText(record).find("checkpoint"), std::string::npos);
+  record.serving->spec.target_checkpoint = "t";
+  EXPECT_NE(RecordToText(record).find("checkpoint present\ntarget_checkpoint 1 t\ndraft_checkpoint 0 \n"),
+            std::string::npos);
 }
 
 class FileStoreTest : public ::testing::Test {

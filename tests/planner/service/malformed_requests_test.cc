@@ -350,6 +350,26 @@ std::vector<Case> Applies() {
       Apply(
           "negative_seed", [](R& r) { r.set_weight_seed(-1); }, "VALUE_OUT_OF_RANGE", "weight_seed"),
       Apply(
+          "seed_and_checkpoint", [](R& r) { r.mutable_checkpoint()->set_target("t"); }, "CONFLICTING_FIELDS",
+          "weight_seed"),
+      Apply(
+          "no_target_directory",
+          [](R& r) {
+            r.set_weight_seed(0);
+            r.mutable_checkpoint()->set_draft("d");
+          },
+          "MISSING_FIELD", "checkpoint.target"),
+      Apply(
+          "no_draft_directory",
+          [](R& r) {
+            r.set_weight_seed(0);
+            r.mutable_checkpoint()->set_target("t");
+          },
+          "MISSING_FIELD", "checkpoint.draft"),
+      Apply(
+          "long_directory", [](R& r) { r.mutable_checkpoint()->set_target(std::string(4097, 't')); },
+          "VALUE_OUT_OF_RANGE", "checkpoint.target"),
+      Apply(
           "no_workers", [](R& r) { r.clear_workers(); }, "RANKS_INCOMPLETE", "workers"),
       Apply(
           "bad_address", [](R& r) { r.mutable_workers(1)->set_address("node-b"); }, "BAD_ADDRESS",

@@ -141,6 +141,28 @@ std::vector<Case> PrepareCases() {
           "NegativeSeed", [](R& r) { r.mutable_weights()->set_synthetic_seed(-1); }, kValueOutOfRange,
           "weights.synthetic_seed"),
       Prepare(
+          "NoTargetDirectory",
+          [](R& r) { r.mutable_weights()->mutable_checkpoint()->set_draft_directory("d"); }, kMissingField,
+          "weights.checkpoint.target_directory"),
+      Prepare(
+          "NoDraftDirectory",
+          [](R& r) { r.mutable_weights()->mutable_checkpoint()->set_target_directory("t"); }, kMissingField,
+          "weights.checkpoint.draft_directory"),
+      Prepare(
+          "DirectoryWithNul",
+          [](R& r) {
+            r.mutable_weights()->mutable_checkpoint()->set_target_directory(std::string("t\0", 2));
+            r.mutable_weights()->mutable_checkpoint()->set_draft_directory("d");
+          },
+          reason::kBadName, "weights.checkpoint.target_directory"),
+      Prepare(
+          "LongDirectory",
+          [](R& r) {
+            r.mutable_weights()->mutable_checkpoint()->set_target_directory("t");
+            r.mutable_weights()->mutable_checkpoint()->set_draft_directory(std::string(4097, 'd'));
+          },
+          reason::kBadName, "weights.checkpoint.draft_directory"),
+      Prepare(
           "NoRanks", [](R& r) { r.clear_ranks(); }, kMissingField, "ranks"),
       Prepare(
           "RankBeyondThePlan", [](R& r) { r.set_ranks(0, 2); }, kValueOutOfRange, "ranks[0]"),

@@ -30,6 +30,7 @@ WorkerNodeOptions NodeOptions(const RigOptions& rig, std::size_t worker, CommLis
   options.make_peer = MakePeerClient;
   options.resources.listener = &listener;
   options.resources.facts = {{"backend", "cpu"}, {"build.version", "test"}};
+  options.resources.checkpoint_root = rig.checkpoint_root;
   for (const RankFact& fact : rig.extra_facts(worker)) options.resources.facts.push_back(fact);
   options.resources.make_backend = [](const RankComms& comms, bool reference) {
     CpuOptions cpu;

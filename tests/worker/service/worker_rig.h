@@ -34,6 +34,7 @@ struct RigOptions {
   std::size_t ranks_per_worker = 1;
   Bytes memory{std::int64_t{64} << 20};  // per rank
   std::size_t stream_queue_max = kStreamQueueMax;
+  std::string checkpoint_root = {};
   std::function<RankFacts(std::size_t worker)> extra_facts = [](std::size_t) { return RankFacts(); };
 };
 
