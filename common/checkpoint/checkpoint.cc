@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -16,8 +17,6 @@ namespace {
 
 constexpr std::string_view kSingleName = "model.safetensors";
 constexpr std::string_view kIndexName = "model.safetensors.index.json";
-
-bool NameBefore(const StoredTensor& a, const StoredTensor& b) { return a.entry.name < b.entry.name; }
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
@@ -56,7 +55,10 @@ absl::Status Checkpoint::AddFile(const std::string& name) {
 }
 
 absl::Status Checkpoint::Finish() {
-  std::stable_sort(tensors_.begin(), tensors_.end(), NameBefore);
+  // By name, and equal names in the order of their files.
+  std::sort(tensors_.begin(), tensors_.end(), [](const StoredTensor& a, const StoredTensor& b) {
+    return std::tie(a.entry.name, a.file) < std::tie(b.entry.name, b.file);
+  });
   const auto twice = std::adjacent_find(
       tensors_.begin(), tensors_.end(),
       [](const StoredTensor& a, const StoredTensor& b) { return a.entry.name == b.entry.name; });
