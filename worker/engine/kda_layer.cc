@@ -88,9 +88,9 @@ absl::StatusOr<KdaLayer> MakeKdaLayer(const Plan& plan, const PlanPool& pool, co
   return layer;
 }
 
-// Deviations that make a synthetic layer remember: beta near 1/2, decays near 0.98 a token (a bias near -4
-// under the softplus), and a branch as strong as an MLA layer's (kBranchGain of role_model.cc), twice because
-// the output gate is near 1/2.
+// Deviations that make a synthetic layer remember, and speak no louder than an MLA layer (role_model.cc):
+// beta near 1/2, decays near 0.98 a token (a bias near -4 under the softplus). The norm leaves a head's
+// output with deviation 1 and the gate halves it, where attention averages: so the branch needs no gain.
 void DeclareKdaWeights(const std::string& prefix, const RankPlace& place, std::int64_t hidden,
                        WeightSet& weights, KdaLayer* layer) {
   const KdaShape& shape = layer->shape;
@@ -123,7 +123,7 @@ void DeclareKdaWeights(const std::string& prefix, const RankPlace& place, std::i
   }
   rows(MatrixSpec(prefix + "gate_up", width, gate_in), &out.gate_up);
   whole(NormSpec(prefix + "out_norm", shape.head_dim), &out.out_norm);
-  const WeightSpec project = MatrixSpec(prefix + "out", hidden, width, 3);
+  const WeightSpec project = MatrixSpec(prefix + "out", hidden, width);
   weights.Add(project, ColumnShard(project, place.rank, tp), &out.out);
 }
 
