@@ -29,6 +29,21 @@ struct PageGeometry {
   return PageOffset(g, slot / g.block_tokens) + (slot % g.block_tokens) * g.row_bytes;
 }
 
+// Where a layer's part of a sequence's recurrent state lies: in every copy of the state, at an offset inside
+// the block that holds the layer's part.
+struct StateGeometry {
+  std::int64_t stride_bytes = 0;  // from one block of the pool to the next
+  std::int64_t offset_bytes = 0;  // inside the block
+  std::int64_t part = 0;          // of the copy's blocks
+  std::int64_t parts = 1;
+};
+
+// Offset from the arena's start in copy `copy` of the sequence whose block table is `table`.
+[[nodiscard]] constexpr std::int64_t StateOffset(const StateGeometry& g, const std::int64_t* table,
+                                                 std::int64_t copy) {
+  return table[copy * g.parts + g.part] * g.stride_bytes + g.offset_bytes;
+}
+
 // The parent that a block of a pool with `blocks_per_parent` lies in.
 [[nodiscard]] constexpr std::int64_t ParentOf(std::int64_t block, std::int64_t blocks_per_parent) {
   return block / blocks_per_parent;

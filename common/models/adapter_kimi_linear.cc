@@ -67,6 +67,7 @@ void ReadKimiLinear(const ConfigObject& config, ModelDescription& model) {
   kda.head_dim = linear->Int("head_dim", kDimRange);
   kda.conv_kernel = linear->Int("short_conv_kernel_size", kKernelRange);
   kda.full_rank_gate = linear->BoolOr("use_full_rank_gate", false);
+  kda.gate_lower_bound = linear->RealOr("gate_lower_bound", {-100.0, 0.0}, 0.0);
   const std::vector<LayerKind> kinds = ReadKinds(*linear, layers);
   for (std::int64_t i = 0; i < layers; ++i) {
     const bool is_kda = kinds[static_cast<std::size_t>(i)] == LayerKind::kKda;

@@ -38,7 +38,8 @@ ModelDescription K3() {
        .shared_experts = 2,
        .expert_intermediate = 3072,
        .latent = 3584});
-  MixKda(m, {.heads = 96, .head_dim = 128, .conv_kernel = 4, .full_rank_gate = true});
+  MixKda(m,
+         {.heads = 96, .head_dim = 128, .conv_kernel = 4, .full_rank_gate = true, .gate_lower_bound = -5.0});
   m.quantisation = FourBitExperts("compressed-tensors", 8);
   return m;
 }

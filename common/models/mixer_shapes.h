@@ -101,7 +101,8 @@ struct KdaShape {
   std::int64_t heads = 0;
   std::int64_t head_dim = 0;
   std::int64_t conv_kernel = 0;
-  bool full_rank_gate = false;
+  bool full_rank_gate = false;    // the output gate is projected directly, not over head_dim lanes
+  double gate_lower_bound = 0.0;  // negative: of the log-decay, which is then bounded; 0: it is not
   friend bool operator==(const KdaShape&, const KdaShape&) = default;
 };
 

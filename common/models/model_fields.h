@@ -90,6 +90,7 @@ void Walk(auto& w, A<KdaShape> auto& s) {
   w.Int("head_dim", s.head_dim, kDim);
   w.Int("conv_kernel", s.conv_kernel, kKernel);
   w.BoolUnless("full_rank_gate", s.full_rank_gate, false);
+  w.RealUnless("gate_lower_bound", s.gate_lower_bound, {-100.0, 0.0}, 0.0);
 }
 
 void Walk(auto& w, A<Mamba2Shape> auto& s) {

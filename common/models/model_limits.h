@@ -30,7 +30,8 @@ class FaultKeeper {
   }
 
   void Real(std::string field, double value, double min, double max) {
-    if (std::isfinite(value) && value >= min && value <= max && !std::signbit(value)) return;
+    const bool negative_zero = value == 0 && std::signbit(value);  // it would not survive the text
+    if (std::isfinite(value) && value >= min && value <= max && !negative_zero) return;
     Report(ConfigFault::kOutOfLimit, std::move(field), absl::StrFormat("%g", value),
            absl::StrFormat("expected a number from %g to %g", min, max));
   }

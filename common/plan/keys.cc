@@ -75,6 +75,18 @@ std::int64_t RingBytes(const LayoutKey& layout, std::int64_t tokens) {
   return bytes;
 }
 
+std::int64_t StateTensorOffset(const LayoutKey& layout, std::size_t index) {
+  std::int64_t offset = 0;
+  for (std::size_t i = 0; i < index; ++i) offset += TensorBytes(layout.states[i], 1);
+  return offset;
+}
+
+std::int64_t RingTensorOffset(const LayoutKey& layout, std::size_t index, std::int64_t tokens) {
+  std::int64_t offset = StateBytes(layout);
+  for (std::size_t i = 0; i < index; ++i) offset += TensorBytes(layout.ring[i], tokens);
+  return offset;
+}
+
 std::string_view RoleName(Role role) {
   switch (role) {
     case Role::kTarget:

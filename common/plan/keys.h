@@ -7,6 +7,7 @@
 #define KVASIR_COMMON_PLAN_KEYS_H_
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -90,6 +91,10 @@ struct LifetimeKey {
 [[nodiscard]] std::int64_t RowBytes(const LayoutKey& layout);
 // Bytes of one committed state, each tensor aligned to 16 bytes; 0 unless kState.
 [[nodiscard]] std::int64_t StateBytes(const LayoutKey& layout);
+// Where one of the tensors of `states`, or of the ring for a block of `tokens` rows, starts in the layer's
+// page: the state's tensors one after the other, then the ring's.
+[[nodiscard]] std::int64_t StateTensorOffset(const LayoutKey& layout, std::size_t index);
+[[nodiscard]] std::int64_t RingTensorOffset(const LayoutKey& layout, std::size_t index, std::int64_t tokens);
 // Bytes of the replay ring for a block of `tokens` rows; 0 unless kState.
 [[nodiscard]] std::int64_t RingBytes(const LayoutKey& layout, std::int64_t tokens);
 

@@ -55,6 +55,10 @@ TEST(StateBytesTest, AlignEachTensorTo16Bytes) {
   EXPECT_EQ(StateBytes(layout), 16 + 32);
   EXPECT_EQ(RingBytes(layout, 5), 32 + 80);
   EXPECT_EQ(RingBytes(layout, 0), 0);
+  EXPECT_EQ(StateTensorOffset(layout, 0), 0);
+  EXPECT_EQ(StateTensorOffset(layout, 1), 16);
+  EXPECT_EQ(RingTensorOffset(layout, 0, 5), 48);
+  EXPECT_EQ(RingTensorOffset(layout, 1, 5), 48 + 32);
 }
 
 TEST(StateBytesTest, OfKimiK3AtTp8) {

@@ -23,8 +23,12 @@ RoleModel WholeModel(Role role, const ModelDescription& model) {
   whole.eps = static_cast<float>(model.rms_eps);
   for (const ModelLayer& described : model.layers) {
     RoleLayer layer;
-    layer.mla = std::get<MlaShape>(described.mixer);
-    layer.heads = layer.mla.heads;
+    if (const auto* kda = std::get_if<KdaShape>(&described.mixer)) {
+      layer.mixer = KdaLayer{.shape = *kda, .heads = kda->heads};
+    } else {
+      const auto& mla = std::get<MlaShape>(described.mixer);
+      layer.mixer = MlaLayer{.shape = mla, .heads = mla.heads};
+    }
     layer.intermediate = described.mlp.intermediate;
     whole.layers.push_back(layer);
   }
@@ -105,6 +109,10 @@ class CachelessModelImpl : public CachelessModel {
   // All rows of `x` through one layer; `cache` holds what came before position `first`.
   static void RunLayer(const ExpandedForward& forward, const RoleLayer& layer, Matrix& x,
                        std::vector<ExpandedRow> cache, std::int64_t first, bool causal) {
+    if (std::holds_alternative<KdaLayer>(layer.mixer)) {
+      forward.RecurrentLayer(layer, &x);
+      return;
+    }
     const std::size_t before = cache.size();
     for (std::size_t t = 0; t < x.size(); ++t) {
       cache.push_back(forward.Row(layer, forward.Norm(x[t], layer.weights.attention_norm),

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <numeric>
+#include <utility>
+#include <variant>
 
 #include "absl/strings/str_format.h"
 #include "common/base/check.h"
@@ -37,9 +39,14 @@ ModelDescription SmallModel(std::string name, std::int64_t layers, std::int64_t 
   return model;
 }
 
+ModelDescription ModelOf(const EnginePlanOptions& options, Role role) {
+  if (role == Role::kTarget) return options.hybrid ? HybridTarget() : SmallTarget();
+  return options.hybrid ? HybridDraft() : SmallDraft();
+}
+
 PlanGroup MakeGroup(const EnginePlanOptions& options, Role role, std::int64_t* offset) {
   const bool target = role == Role::kTarget;
-  const ModelDescription model = target ? SmallTarget() : SmallDraft();
+  const ModelDescription model = ModelOf(options, role);
   PlanGroup group;
   group.name = target ? "target.mla" : "draft.mla";
   group.behaviour = BehaviourKey{.role = role,
@@ -47,6 +54,7 @@ PlanGroup MakeGroup(const EnginePlanOptions& options, Role role, std::int64_t* o
                                  .block_rows = target ? options.draft_tokens + 1 : options.draft_tokens,
                                  .backend = "cpu"};
   for (const ModelLayer& layer : model.layers) {
+    if (!std::holds_alternative<MlaShape>(layer.mixer)) continue;
     PlanLayer planned;
     planned.id = LayerId{.role = role, .index = layer.index};
     planned.name = absl::StrFormat("%s.layers.%d", RoleName(role), layer.index);
@@ -75,6 +83,65 @@ PlanPool MakePool(const EnginePlanOptions& options, std::string name, const std:
   pool.stride_bytes = CeilDiv(pool.block_bytes, 256) * 256;
   pool.blocks_per_parent = options.blocks_per_parent;
   return pool;
+}
+
+LayoutKey StateLayout(const EnginePlanOptions& options, const KdaShape& shape) {
+  const std::int64_t width = shape.heads * shape.head_dim / options.topology.tp;
+  const std::int64_t history = shape.conv_kernel - 1 + options.draft_tokens;
+  LayoutKey layout{.kind = LayoutKind::kState, .dtype = DType::kF32, .states = {}, .ring = {}};
+  layout.states = {{"conv", history * 3 * width, options.dtype},
+                   {"recurrent", width * shape.head_dim, DType::kF32}};
+  if (options.draft_tokens > 0 && options.rollback == StateRollback::kReplay) {
+    layout.ring = {{"decay", width, DType::kF32}, {"key_update", 2 * width, options.dtype}};
+  }
+  return layout;
+}
+
+// The target's states, `parts` blocks a copy.
+PlanPool MakeStatePool(const EnginePlanOptions& options) {
+  const bool snapshots = options.draft_tokens > 0 && options.rollback == StateRollback::kSnapshots;
+  PlanPool pool;
+  pool.name = "state";
+  pool.lifetime = {LifetimeKind::kPerSequence, 0, 1 + (snapshots ? options.draft_tokens : 0)};
+  pool.parts = options.parts;
+  PlanGroup group;
+  group.name = "target.kda";
+  group.behaviour = BehaviourKey{.role = Role::kTarget,
+                                 .mixer = Mixer::kRecurrent,
+                                 .block_rows = options.draft_tokens + 1,
+                                 .backend = "cpu"};
+  std::int64_t place = 0;
+  for (const ModelLayer& layer : HybridTarget().layers) {
+    const auto* shape = std::get_if<KdaShape>(&layer.mixer);
+    if (shape == nullptr) continue;
+    PlanLayer planned;
+    planned.id = LayerId{.role = Role::kTarget, .index = layer.index};
+    planned.name = absl::StrFormat("target.layers.%d", layer.index);
+    planned.layout = StateLayout(options, *shape);
+    planned.part = place * options.parts / 3;
+    const bool first = group.layers.empty() || group.layers.back().part != planned.part;
+    planned.offset_bytes = first ? 0 : group.layers.back().offset_bytes + group.layers.back().page_bytes;
+    planned.page_bytes = StateBytes(planned.layout) + RingBytes(planned.layout, options.draft_tokens + 1);
+    pool.block_bytes = std::max(pool.block_bytes, planned.offset_bytes + planned.page_bytes);
+    group.layers.push_back(std::move(planned));
+    ++place;
+  }
+  pool.groups.push_back(std::move(group));
+  return pool;
+}
+
+// Parents that hold two state blocks, and whole blocks of every token pool.
+void AddStatePool(const EnginePlanOptions& options, Plan& plan) {
+  PlanPool state = MakeStatePool(options);
+  std::int64_t unit = 512;
+  for (const PlanPool& pool : plan.pools) unit = std::lcm(unit, pool.stride_bytes);
+  const std::int64_t parent = CeilDiv(2 * state.block_bytes, unit) * unit;
+  state.stride_bytes = parent / 2;
+  state.blocks_per_parent = 2;
+  plan.pools.push_back(std::move(state));
+  for (PlanPool& pool : plan.pools) pool.blocks_per_parent = parent / pool.stride_bytes;
+  plan.parent_bytes = Bytes(parent);
+  if (plan.draft_tokens > 0) plan.rollback = options.rollback;
 }
 
 void AddGraphs(Plan& plan, Pass pass, std::int64_t query_rows) {
@@ -136,10 +203,41 @@ ModelDescription SmallDraft() {
   return model;
 }
 
+ModelDescription HybridTarget() {
+  ModelDescription model = SmallModel("test/hybrid-target", 4, 24);
+  model.architecture = "KimiLinearForCausalLM";
+  const KdaShape kda{.heads = 8, .head_dim = 8, .conv_kernel = 4};
+  KdaShape bounded = kda;
+  bounded.full_rank_gate = true;
+  bounded.gate_lower_bound = -5;
+  model.layers[0].mixer = kda;
+  std::get<MlaShape>(model.layers[1].mixer).rotate = false;
+  model.layers[2].mixer = bounded;
+  model.layers[3].mixer = kda;
+  return model;
+}
+
+ModelDescription HybridDraft() {
+  ModelDescription model = SmallDraft();
+  model.name = "test/hybrid-draft";
+  model.draft->target_taps = {1, 3};
+  model.draft->target_layers = 4;
+  return model;
+}
+
+ModelDescription TargetOf(const Plan& plan) {
+  return plan.target.name == SmallTarget().name ? SmallTarget() : HybridTarget();
+}
+
+ModelDescription DraftOf(const Plan& plan) {
+  return plan.draft.name == SmallDraft().name ? SmallDraft() : HybridDraft();
+}
+
 std::string NameOf(const EnginePlanOptions& o) {
-  return absl::StrFormat("tp%d_dcp%d_i%d_n%d_b%d%s%s", o.topology.tp, o.topology.dcp, o.topology.interleave,
-                         o.draft_tokens, o.block_tokens, o.one_pool ? "" : "_two_pools",
-                         o.draft_first ? "_draft_first" : "");
+  return absl::StrFormat(
+      "tp%d_dcp%d_i%d_n%d_b%d%s%s%s", o.topology.tp, o.topology.dcp, o.topology.interleave, o.draft_tokens,
+      o.block_tokens, o.one_pool ? "" : "_two_pools", o.draft_first ? "_draft_first" : "",
+      o.hybrid ? absl::StrFormat("_%s_parts%d", StateRollbackName(o.rollback), o.parts) : "");
 }
 
 void PrintTo(const EnginePlanOptions& options, std::ostream* out) { *out << NameOf(options); }
@@ -148,7 +246,7 @@ Plan MakeEnginePlan(const EnginePlanOptions& options) {
   Plan plan;
   plan.ruleset = "native/1";
   plan.topology = options.topology;
-  plan.target = RefOf(SmallTarget());
+  plan.target = RefOf(ModelOf(options, Role::kTarget));
   plan.draft_tokens = options.draft_tokens;
   plan.context_tokens = options.context_tokens;
   plan.max_requests = options.max_requests;
@@ -156,7 +254,7 @@ Plan MakeEnginePlan(const EnginePlanOptions& options) {
   plan.parents = options.parents;
   std::vector<Role> roles = {Role::kTarget};
   if (options.draft_tokens > 0) {
-    plan.draft = RefOf(SmallDraft());
+    plan.draft = RefOf(ModelOf(options, Role::kDraft));
     roles.insert(options.draft_first ? roles.begin() : roles.end(), Role::kDraft);
   }
   if (options.one_pool) {
@@ -165,8 +263,9 @@ Plan MakeEnginePlan(const EnginePlanOptions& options) {
     for (const Role role : roles)
       plan.pools.push_back(MakePool(options, std::string(RoleName(role)), {role}));
   }
-  // Both roles have pages of equal size and number, so one parent size suits every pool.
+  // Without a hybrid target both roles have pages of equal size and number: one parent size suits every pool.
   plan.parent_bytes = Bytes(plan.pools[0].stride_bytes * options.blocks_per_parent);
+  if (options.hybrid) AddStatePool(options, plan);
   Finish(plan);
   return plan;
 }

@@ -1,5 +1,6 @@
-// Small models and hand-made plans for tests of the engine, without the planner: one target, one DSpark draft
-// of equal cache layout, MLA throughout. Every plan passes VerifyPlan.
+// Small models and hand-made plans for tests of the engine, without the planner: a target of MLA layers, or
+// one with KDA layers around an MLA layer, and a DSpark draft of the same cache layout. Every plan passes
+// VerifyPlan.
 #ifndef KVASIR_TESTS_TESTING_ENGINE_PLAN_H_
 #define KVASIR_TESTS_TESTING_ENGINE_PLAN_H_
 
@@ -19,6 +20,14 @@ inline constexpr std::int64_t kSmallVocab = 96;
 [[nodiscard]] ModelDescription SmallTarget();
 // 2 layers over the target's tapped layers, Markov head, the target's embedding and head.
 [[nodiscard]] ModelDescription SmallDraft();
+// 4 layers: KDA (8 heads of 8, kernel 4), MLA without rotation, KDA with K3's gates, KDA; else as
+// SmallTarget.
+[[nodiscard]] ModelDescription HybridTarget();
+// As SmallDraft, over layers 1 and 3.
+[[nodiscard]] ModelDescription HybridDraft();
+// The models that a plan of MakeEnginePlan names.
+[[nodiscard]] ModelDescription TargetOf(const Plan& plan);
+[[nodiscard]] ModelDescription DraftOf(const Plan& plan);
 
 struct EnginePlanOptions {
   Topology topology = {};
@@ -32,6 +41,9 @@ struct EnginePlanOptions {
   DType dtype = DType::kBf16;
   bool one_pool = true;      // target and draft group in one pool; else a pool for each
   bool draft_first = false;  // the draft's group has the lower id
+  bool hybrid = false;       // HybridTarget; its states have a pool
+  StateRollback rollback = StateRollback::kSnapshots;  // of a hybrid target with a draft
+  std::int64_t parts = 1;                              // 1 or 3: of a hybrid target's state
 };
 // "tp4_dcp2_i1_n3_b4": usable as a test name.
 [[nodiscard]] std::string NameOf(const EnginePlanOptions& options);

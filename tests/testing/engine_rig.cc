@@ -86,7 +86,7 @@ absl::Status EngineRig::AddRank(const EngineRigOptions& options, std::int64_t ra
                            .plan_id = kPlanId,
                            .epoch = Epoch(1),
                            .place = RankPlace{.rank = rank, .topology = topology},
-                           .target = SmallTarget(),
+                           .target = TargetOf(plan_),
                            .draft = std::nullopt,
                            .weight_seed = options.weight_seed,
                            .use_graphs = options.use_graphs,
@@ -95,7 +95,7 @@ absl::Status EngineRig::AddRank(const EngineRigOptions& options, std::int64_t ra
                            .draft_override = options.draft_override,
                            .observe_pass = {},
                            .unused_table_entry = kAbsurdBlock};
-  if (plan_.draft_tokens > 0) engine.draft = SmallDraft();
+  if (plan_.draft_tokens > 0) engine.draft = DraftOf(plan_);
   if (options.observe_pass) {
     engine.observe_pass = [observe = options.observe_pass, rank](const PassMetadata& metadata,
                                                                  std::span<const float> logits) {
@@ -147,14 +147,20 @@ absl::StatusOr<std::map<SequenceId, Tokens32>> EngineRig::Drain() {
   }
 }
 
-void EngineRig::PlantNan(std::int64_t rank, const StepSequence& sequence, Role role) {
+void EngineRig::PlantNan(std::int64_t rank, const StepSequence& sequence, Role role,
+                         std::optional<Mixer> mixer) {
   for (const PlanPool& pool : plan_.pools) {
     for (const PlanGroup& group : pool.groups) {
-      if (group.behaviour.role != role) continue;
+      if (group.behaviour.role != role || group.behaviour.mixer != mixer.value_or(group.behaviour.mixer)) {
+        continue;
+      }
       for (const PlanLayer& layer : group.layers) {
-        const PageGeometry page = PageGeometryOf(pool, layer);
-        for (const BlockId block : sequence.blocks[static_cast<std::size_t>(pool.id.value())]) {
-          std::byte* at = engine(rank).arena().data() + PageOffset(page, block.value());
+        const std::vector<BlockId>& blocks = sequence.blocks[static_cast<std::size_t>(pool.id.value())];
+        for (std::size_t c = 0; c < blocks.size(); ++c) {
+          // A state's page stands in the blocks of its part only.
+          if (static_cast<std::int64_t>(c) % pool.parts != layer.part) continue;
+          std::byte* at =
+              engine(rank).arena().data() + blocks[c].value() * pool.stride_bytes + layer.offset_bytes;
           std::memset(at, kNanByte, static_cast<std::size_t>(layer.page_bytes));
         }
       }

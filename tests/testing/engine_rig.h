@@ -64,8 +64,10 @@ class EngineRig {
   // The step that Step executed last, as the engines saw it.
   [[nodiscard]] const StepPlan& last_step() const { return last_step_; }
 
-  // Fills every slot of a sequence's live pages of `role`'s layers on one rank with NaN.
-  void PlantNan(std::int64_t rank, const StepSequence& sequence, Role role);
+  // Fills every page of a sequence's blocks of `role`'s layers, or of those with one mixer, on one rank with
+  // NaN.
+  void PlantNan(std::int64_t rank, const StepSequence& sequence, Role role,
+                std::optional<Mixer> mixer = std::nullopt);
 
  private:
   struct Member {

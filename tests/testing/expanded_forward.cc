@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <variant>
 
 #include "common/geometry/bf16.h"
 
@@ -14,6 +15,14 @@ void AddTo(std::vector<double>& x, const std::vector<double>& y) {
 }
 
 double Sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
+
+// Of the first MLA layer; all of a model have as many.
+std::int64_t RotaryLanes(const RoleModel& model) {
+  for (const RoleLayer& layer : model.layers) {
+    if (const auto* mla = std::get_if<MlaLayer>(&layer.mixer)) return mla->shape.rope_dim;
+  }
+  return 2;
+}
 
 }  // namespace
 
@@ -63,7 +72,7 @@ double Rotation::Frequency(double lane) const {
 
 ExpandedForward::ExpandedForward(const RoleModel& model, const ModelDescription& description,
                                  DType cache_dtype)
-    : model_(model), rope_(description.rope, model.layers.front().mla.rope_dim), dtype_(cache_dtype) {}
+    : model_(model), rope_(description.rope, RotaryLanes(model)), dtype_(cache_dtype) {}
 
 std::vector<double> ExpandedForward::Norm(const std::vector<double>& x, const float* weight) const {
   double squares = 0;
@@ -81,11 +90,12 @@ double ExpandedForward::Stored(double value) const {
 
 ExpandedRow ExpandedForward::Row(const RoleLayer& layer, const std::vector<double>& hidden,
                                  std::int64_t position) const {
-  std::vector<double> both = Times(layer.weights.kv_down, static_cast<std::size_t>(layer.row_dim()), hidden);
-  const auto split = both.begin() + static_cast<std::ptrdiff_t>(layer.mla.kv_lora_rank);
+  const MlaLayer& mla = layer.mla();
+  std::vector<double> both = Times(mla.weights.kv_down, static_cast<std::size_t>(mla.row_dim()), hidden);
+  const auto split = both.begin() + static_cast<std::ptrdiff_t>(mla.shape.kv_lora_rank);
   ExpandedRow row;
-  row.latent = Norm({both.begin(), split}, layer.weights.kv_norm);
-  if (layer.mla.rotate) rope_.Apply(&both, static_cast<std::size_t>(layer.mla.kv_lora_rank), position);
+  row.latent = Norm({both.begin(), split}, mla.weights.kv_norm);
+  if (mla.shape.rotate) rope_.Apply(&both, static_cast<std::size_t>(mla.shape.kv_lora_rank), position);
   row.rotary.assign(split, both.end());
   for (double& value : row.latent) value = Stored(value);
   for (double& value : row.rotary) value = Stored(value);
@@ -94,21 +104,22 @@ ExpandedRow ExpandedForward::Row(const RoleLayer& layer, const std::vector<doubl
 
 void ExpandedForward::Attention(const RoleLayer& layer, const std::vector<ExpandedRow>& cache,
                                 std::size_t visible, std::int64_t position, std::vector<double>* x) const {
-  const LayerWeights& w = layer.weights;
-  const std::vector<double> normed = Norm(*x, w.attention_norm);
+  const MlaLayer& mla = layer.mla();
+  const MlaWeights& w = mla.weights;
+  const std::vector<double> normed = Norm(*x, layer.weights.attention_norm);
   std::vector<double> query_in = normed;
   if (w.q_down != nullptr) {
-    query_in = Norm(Times(w.q_down, static_cast<std::size_t>(layer.mla.q_lora_rank), normed), w.q_norm);
+    query_in = Norm(Times(w.q_down, static_cast<std::size_t>(mla.shape.q_lora_rank), normed), w.q_norm);
   }
-  const std::size_t query_dim = static_cast<std::size_t>(layer.query_dim());
-  const std::size_t heads = static_cast<std::size_t>(layer.heads);
+  const std::size_t query_dim = static_cast<std::size_t>(mla.query_dim());
+  const std::size_t heads = static_cast<std::size_t>(mla.heads);
   std::vector<double> queries = Times(w.q_up, heads * query_dim, query_in);
   std::vector<double> values;
   for (std::size_t h = 0; h < heads; ++h) {
-    if (layer.mla.rotate) {
-      rope_.Apply(&queries, h * query_dim + static_cast<std::size_t>(layer.mla.nope_dim), position);
+    if (mla.shape.rotate) {
+      rope_.Apply(&queries, h * query_dim + static_cast<std::size_t>(mla.shape.nope_dim), position);
     }
-    const std::vector<double> head = Head(layer, queries.data() + h * query_dim, h, cache, visible);
+    const std::vector<double> head = Head(mla, queries.data() + h * query_dim, h, cache, visible);
     values.insert(values.end(), head.begin(), head.end());
   }
   if (w.gate != nullptr) {
@@ -121,6 +132,79 @@ void ExpandedForward::Attention(const RoleLayer& layer, const std::vector<Expand
 void ExpandedForward::Layer(const RoleLayer& layer, const std::vector<ExpandedRow>& cache,
                             std::size_t visible, std::int64_t position, std::vector<double>* x) const {
   Attention(layer, cache, visible, position, x);
+  Mlp(layer, x);
+}
+
+void ExpandedForward::RecurrentLayer(const RoleLayer& layer, Matrix* x) const {
+  const KdaLayer& kda = std::get<KdaLayer>(layer.mixer);
+  Matrix normed;
+  for (const std::vector<double>& row : *x) normed.push_back(Norm(row, layer.weights.attention_norm));
+  Matrix values(x->size(), std::vector<double>(static_cast<std::size_t>(kda.width())));
+  for (std::size_t h = 0; h < static_cast<std::size_t>(kda.heads); ++h)
+    RecurrentHead(kda, h, normed, &values);
+  for (std::size_t t = 0; t < x->size(); ++t) {
+    AddTo((*x)[t], Times(kda.weights.out, (*x)[t].size(), values[t]));
+    Mlp(layer, &(*x)[t]);
+  }
+}
+
+void ExpandedForward::RecurrentHead(const KdaLayer& layer, std::size_t head, const Matrix& in,
+                                    Matrix* out) const {
+  const KdaWeights& w = layer.weights;
+  const auto dim = static_cast<std::size_t>(layer.shape.head_dim);
+  const auto kernel = static_cast<std::size_t>(layer.shape.conv_kernel);
+  const std::size_t begin = head * dim;
+  Matrix inputs[3];  // of the convolutions of queries, keys and values
+  const float* const projections[] = {w.q, w.k, w.v};
+  const float* const kernels[] = {w.q_conv, w.k_conv, w.v_conv};
+  Matrix state(dim, std::vector<double>(dim, 0.0));
+  const double rate = std::exp(static_cast<double>(w.a_log[head]));
+  for (std::size_t t = 0; t < in.size(); ++t) {
+    std::vector<double> mixed[3];
+    double scale[3] = {1e-6, 1e-6, 1};
+    for (std::size_t which = 0; which < 3; ++which) {
+      inputs[which].push_back(Times(projections[which] + begin * in[t].size(), dim, in[t]));
+      for (double& value : inputs[which].back()) value = Stored(value);
+      for (std::size_t d = 0; d < dim; ++d) {
+        double sum = 0;
+        for (std::size_t j = 0; j < kernel && j <= t; ++j) {
+          const float weight = kernels[which][(begin + d + 1) * kernel - 1 - j];
+          sum += static_cast<double>(weight) * inputs[which][t - j][d];
+        }
+        mixed[which].push_back(sum * Sigmoid(sum));
+        if (which < 2) scale[which] += mixed[which][d] * mixed[which][d];
+      }
+    }
+    const std::vector<double> low = Times(w.f_down, dim, in[t]);
+    const std::vector<double> decay = Times(w.f_up + begin * dim, dim, low);
+    const double beta = Sigmoid(Times(w.beta + head * in[t].size(), 1, in[t])[0]);
+    const std::vector<double> gate =
+        w.gate_down == nullptr ? Times(w.gate_up + begin * in[t].size(), dim, in[t])
+                               : Times(w.gate_up + begin * dim, dim, Times(w.gate_down, dim, in[t]));
+    for (std::size_t d = 0; d < dim; ++d) {
+      mixed[0][d] /= std::sqrt(scale[0] * static_cast<double>(dim));
+      mixed[1][d] = Stored(mixed[1][d] / std::sqrt(scale[1]));
+      const double f = decay[d] + static_cast<double>(w.dt_bias[begin + d]);
+      const double bound = layer.shape.gate_lower_bound;
+      const double g = bound < 0 ? bound * Sigmoid(rate * f) : -rate * std::log1p(std::exp(f));
+      for (double& value : state[d]) value *= std::exp(g);
+    }
+    std::vector<double> read(dim, 0.0);
+    for (std::size_t e = 0; e < dim; ++e) {
+      double predicted = 0;
+      for (std::size_t d = 0; d < dim; ++d) predicted += state[d][e] * mixed[1][d];
+      const double update = Stored(beta * (mixed[2][e] - predicted));
+      for (std::size_t d = 0; d < dim; ++d) {
+        state[d][e] += mixed[1][d] * update;
+        read[e] += state[d][e] * mixed[0][d];
+      }
+    }
+    read = Norm(read, w.out_norm);
+    for (std::size_t d = 0; d < dim; ++d) (*out)[t][begin + d] = read[d] * Sigmoid(gate[d]);
+  }
+}
+
+void ExpandedForward::Mlp(const RoleLayer& layer, std::vector<double>* x) const {
   const LayerWeights& w = layer.weights;
   const std::vector<double> normed = Norm(*x, w.mlp_norm);
   const std::size_t intermediate = static_cast<std::size_t>(layer.intermediate);
@@ -139,13 +223,13 @@ std::vector<double> ExpandedForward::Logits(const std::vector<double>& x) const 
   return Times(model_.head, static_cast<std::size_t>(model_.vocab), Norm(x, model_.final_norm));
 }
 
-std::vector<double> ExpandedForward::Head(const RoleLayer& layer, const double* query, std::size_t h,
+std::vector<double> ExpandedForward::Head(const MlaLayer& layer, const double* query, std::size_t h,
                                           const std::vector<ExpandedRow>& cache, std::size_t visible) const {
-  const std::size_t nope = static_cast<std::size_t>(layer.mla.nope_dim);
-  const std::size_t value_dim = static_cast<std::size_t>(layer.mla.value_dim);
-  const std::size_t latent = static_cast<std::size_t>(layer.mla.kv_lora_rank);
+  const std::size_t nope = static_cast<std::size_t>(layer.shape.nope_dim);
+  const std::size_t value_dim = static_cast<std::size_t>(layer.shape.value_dim);
+  const std::size_t latent = static_cast<std::size_t>(layer.shape.kv_lora_rank);
   const double scale =
-      (layer.mla.rotate ? rope_.SoftmaxFactor() : 1.0) / std::sqrt(static_cast<double>(layer.query_dim()));
+      (layer.shape.rotate ? rope_.SoftmaxFactor() : 1.0) / std::sqrt(static_cast<double>(layer.query_dim()));
   std::vector<double> scores;
   for (std::size_t k = 0; k < visible; ++k) {
     const std::vector<double> key = Times(layer.weights.w_uk + h * nope * latent, nope, cache[k].latent);

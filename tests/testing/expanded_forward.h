@@ -1,5 +1,5 @@
-// One row of a transformer with MLA in expanded form (keys and values per head, nothing absorbed), in double,
-// from the formulas alone. The oracle of the engine's passes; slow on purpose.
+// A transformer with MLA in expanded form (keys and values per head, nothing absorbed) and KDA layers, in
+// double, from the formulas alone. The oracle of the engine's passes; slow on purpose.
 #ifndef KVASIR_TESTS_TESTING_EXPANDED_FORWARD_H_
 #define KVASIR_TESTS_TESTING_EXPANDED_FORWARD_H_
 
@@ -52,18 +52,23 @@ class ExpandedForward {
   [[nodiscard]] std::vector<double> Norm(const std::vector<double>& x, const float* weight) const;
   [[nodiscard]] ExpandedRow Row(const RoleLayer& layer, const std::vector<double>& hidden,
                                 std::int64_t position) const;
-  // *x += attention + mlp of one row, which sees the first `visible` rows of the layer's cache.
+  // *x += attention + mlp of one row, which sees the first `visible` rows of the MLA layer's cache.
   void Layer(const RoleLayer& layer, const std::vector<ExpandedRow>& cache, std::size_t visible,
              std::int64_t position, std::vector<double>* x) const;
+  // x += KDA + mlp of the rows of a whole sequence, from its first token on.
+  void RecurrentLayer(const RoleLayer& layer, Matrix* x) const;
   [[nodiscard]] std::vector<double> Embedding(std::int32_t token) const;
   [[nodiscard]] std::vector<double> Logits(const std::vector<double>& x) const;
 
  private:
   [[nodiscard]] double Stored(double value) const;
+  void Mlp(const RoleLayer& layer, std::vector<double>* x) const;
+  // One head of a KDA layer over all rows of its normed input: its columns of `out`.
+  void RecurrentHead(const KdaLayer& layer, std::size_t head, const Matrix& in, Matrix* out) const;
   void Attention(const RoleLayer& layer, const std::vector<ExpandedRow>& cache, std::size_t visible,
                  std::int64_t position, std::vector<double>* x) const;
   // Head `h`: the key of a row is [w_uk * latent ; rotary], its value w_uv * latent.
-  [[nodiscard]] std::vector<double> Head(const RoleLayer& layer, const double* query, std::size_t h,
+  [[nodiscard]] std::vector<double> Head(const MlaLayer& layer, const double* query, std::size_t h,
                                          const std::vector<ExpandedRow>& cache, std::size_t visible) const;
 
   const RoleModel& model_;

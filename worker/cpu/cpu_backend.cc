@@ -11,6 +11,7 @@
 #include "worker/cpu/collectives.h"
 #include "worker/cpu/cpu_kernels.h"
 #include "worker/cpu/mla_decode.h"
+#include "worker/cpu/recurrent.h"
 #include "worker/cpu/reference_decode.h"
 
 namespace kvasir {
@@ -56,7 +57,7 @@ class Runner {
   absl::Status operator()(const AbsorbQueryOp& op) { return Done(cpu::AbsorbQuery, op); }
   absl::Status operator()(const CacheWriteOp& op) { return Done(cpu::CacheWrite, op); }
   absl::Status operator()(const MlaDecodeOp& op) {
-    return Done(kernels_ == CpuKernels::kReference ? cpu::ReferenceDecode : cpu::MlaDecode, op);
+    return Done(Reference() ? cpu::ReferenceDecode : cpu::MlaDecode, op);
   }
   absl::Status operator()(const GatherHeadsOp& op) { return collectives_.GatherHeads(op); }
   absl::Status operator()(const CombineOp& op) { return collectives_.Combine(op); }
@@ -69,6 +70,16 @@ class Runner {
   absl::Status operator()(const CopyRowsOp& op) { return Done(cpu::CopyRows, op); }
   absl::Status operator()(const ArgmaxOp& op) { return Done(cpu::Argmax, op); }
   absl::Status operator()(const MarkovChainOp& op) { return cpu::MarkovChain(op); }
+  absl::Status operator()(const ShortConvOp& op) {
+    return Done(Reference() ? cpu::ReferenceShortConv : cpu::ShortConv, op);
+  }
+  absl::Status operator()(const L2NormOp& op) { return Done(cpu::L2Norm, op); }
+  absl::Status operator()(const KdaGateOp& op) {
+    return Done(Reference() ? cpu::ReferenceKdaGate : cpu::KdaGate, op);
+  }
+  absl::Status operator()(const KdaStepOp& op) {
+    return Done(Reference() ? cpu::ReferenceKdaStep : cpu::KdaStep, op);
+  }
 
  private:
   template <class Op>
@@ -76,6 +87,8 @@ class Runner {
     kernel(op);
     return absl::OkStatus();
   }
+
+  [[nodiscard]] bool Reference() const { return kernels_ == CpuKernels::kReference; }
 
   cpu::Collectives& collectives_;
   CpuKernels kernels_;

@@ -1,5 +1,6 @@
 // The operations of launch.h on the host, one function per operation. Each source file holds one family.
-// Attention and combine stand in mla_decode.h, combine.h and the reference_* files.
+// Attention and combine stand in mla_decode.h, combine.h and the reference_* files, recurrent layers in
+// recurrent.h.
 #ifndef KVASIR_WORKER_CPU_CPU_KERNELS_H_
 #define KVASIR_WORKER_CPU_CPU_KERNELS_H_
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "common/base/checked_math.h"
@@ -61,6 +62,70 @@ absl::Status CheckBounds(const GroupContext& at, const PassShape& shape, const G
   return absl::OkStatus();
 }
 
+// One block of each part of a state copy.
+absl::Status CheckCopy(const GroupContext& at, const GroupMetadata& group, std::int64_t request,
+                       std::int64_t copy) {
+  for (std::int64_t part = 0; part < at.pool->parts; ++part) {
+    const auto entry = static_cast<std::size_t>(request * group.table_width + copy * at.pool->parts + part);
+    if (at.range.Contains(BlockId(group.block_table[entry]))) continue;
+    return Refuse(at, "block_table", entry, group.block_table[entry],
+                  absl::StrFormat("a block %d .. %d", at.range.first_block, at.range.end_block - 1));
+  }
+  return absl::OkStatus();
+}
+
+// A request with a live row.
+absl::Status CheckStateRequest(const GroupContext& at, const PassShape& shape, const GroupMetadata& group,
+                               std::int64_t request) {
+  KVASIR_RETURN_IF_ERROR(CheckCopy(at, group, request, 0));
+  const std::int64_t read = group.reads[static_cast<std::size_t>(request)];
+  if (read >= 0) KVASIR_RETURN_IF_ERROR(CheckCopy(at, group, request, read));
+  for (std::int64_t i = 0; i < shape.query_rows; ++i) {
+    const std::int64_t copy = group.slots[static_cast<std::size_t>(request * shape.query_rows + i)];
+    if (copy >= 0) KVASIR_RETURN_IF_ERROR(CheckCopy(at, group, request, copy));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckInRange(const GroupContext& at, const char* field, const std::vector<std::int64_t>& values,
+                          std::int64_t min, std::int64_t max) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i] < min || values[i] > max) {
+      return Refuse(at, field, i, values[i], absl::StrFormat("%d .. %d", min, max));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckStates(const GroupContext& at, const Plan& plan, const PassShape& shape,
+                         const GroupMetadata& group) {
+  const auto requests = static_cast<std::size_t>(shape.requests);
+  if (group.reads.size() != requests || group.replays.size() != requests ||
+      group.table_width != at.pool->lifetime.copies * at.pool->parts) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%s: %d reads, %d replays and %d columns, want %d, %d and %d", at.where,
+                        group.reads.size(), group.replays.size(), group.table_width, requests, requests,
+                        at.pool->lifetime.copies * at.pool->parts));
+  }
+  const bool ring = plan.rollback == StateRollback::kReplay;
+  const std::int64_t ring_rows = ring ? plan.draft_tokens + 1 : 0;
+  const std::int64_t last_copy = at.pool->lifetime.copies - 1;
+  KVASIR_RETURN_IF_ERROR(CheckInRange(at, "bounds", group.bounds, 0, plan.context_tokens));
+  KVASIR_RETURN_IF_ERROR(CheckInRange(at, "reads", group.reads, -1, last_copy));
+  KVASIR_RETURN_IF_ERROR(CheckInRange(at, "slots", group.slots, -1, last_copy));
+  KVASIR_RETURN_IF_ERROR(CheckInRange(at, "replays", group.replays, 0, ring_rows));
+  if (ring && shape.pass != Pass::kTargetPrefill && shape.query_rows > ring_rows) {
+    return Refuse(at, "query_rows", 0, shape.query_rows,
+                  absl::StrFormat("at most %d, the rows of the ring", ring_rows));
+  }
+  for (std::int64_t request = 0; request < shape.requests; ++request) {
+    const auto first = group.bounds.begin() + request * shape.query_rows;
+    const bool live = std::any_of(first, first + shape.query_rows, [](std::int64_t b) { return b > 0; });
+    if (live) KVASIR_RETURN_IF_ERROR(CheckStateRequest(at, shape, group, request));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckGroup(const Plan& plan, const PassMetadata& metadata, const GroupMetadata& group) {
   for (const PlanPool& pool : plan.pools) {
     for (const PlanGroup& its : pool.groups) {
@@ -75,6 +140,7 @@ absl::Status CheckGroup(const Plan& plan, const PassMetadata& metadata, const Gr
             "%s: %d slots, %d bounds and %d table entries, want %d, %d and %d", at.where, group.slots.size(),
             group.bounds.size(), group.block_table.size(), rows, rows, entries));
       }
+      if (its.behaviour.mixer == Mixer::kRecurrent) return CheckStates(at, plan, metadata.shape, group);
       KVASIR_RETURN_IF_ERROR(CheckSlots(at, group));
       return CheckBounds(at, metadata.shape, group);
     }

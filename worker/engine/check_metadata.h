@@ -14,7 +14,9 @@ namespace kvasir {
 // InvalidArgument naming the pass, the group, the row or column and the value: a token id outside the
 // vocabulary, a position outside the context, a slot whose block is not one of the pool's, a bound beyond the
 // table, or a block id of a column that some row looks at that is not one of the pool's. Columns beyond every
-// bound are never looked at, so what stands in them is not judged.
+// bound are never looked at, so what stands in them is not judged. In a recurrent group also a state copy
+// that the pool does not have, and more replayed or kept rows than its ring holds; looked at are the copies
+// that are read or written, and copy 0, which holds the histories.
 [[nodiscard]] absl::Status CheckMetadata(const Plan& plan, std::int64_t vocab, const PassMetadata& metadata);
 
 }  // namespace kvasir

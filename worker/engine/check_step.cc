@@ -76,6 +76,14 @@ absl::Status CheckTokens(std::int64_t vocab, std::size_t index, const StepSequen
   return absl::OkStatus();
 }
 
+// Rows that a replay ring may hold: at most those of one verify, and none before a prefill chunk.
+absl::Status CheckPending(const Plan& plan, StepKind kind, std::size_t index, const StepSequence& sequence) {
+  const bool replays = plan.rollback == StateRollback::kReplay && kind != StepKind::kPrefill;
+  const std::int64_t most = replays ? std::min(plan.draft_tokens + 1, sequence.committed) : 0;
+  if (sequence.pending >= 0 && sequence.pending <= most) return absl::OkStatus();
+  return Refuse(FieldOf(index, "pending"), sequence.pending, absl::StrFormat("0 .. %d", most));
+}
+
 absl::Status CheckLengths(const Plan& plan, StepKind kind, std::size_t index, const StepSequence& sequence) {
   if (sequence.id.value() < 0) return Refuse(FieldOf(index, "id"), sequence.id.value(), ">= 0");
   if (sequence.limit < 1 || sequence.limit > plan.context_tokens) {
@@ -230,6 +238,7 @@ absl::Status CheckStep(const Plan& plan, std::int64_t vocab, const StepPlan& ste
   KVASIR_RETURN_IF_ERROR(CheckDistinctSequences(step));
   for (std::size_t i = 0; i < step.sequences.size(); ++i) {
     KVASIR_RETURN_IF_ERROR(CheckLengths(plan, step.kind, i, step.sequences[i]));
+    KVASIR_RETURN_IF_ERROR(CheckPending(plan, step.kind, i, step.sequences[i]));
     KVASIR_RETURN_IF_ERROR(CheckTokens(vocab, i, step.sequences[i]));
     KVASIR_RETURN_IF_ERROR(CheckTables(plan, step, i));
   }

@@ -34,7 +34,7 @@ LaunchList WriteDraftBlockPass(const PassContext& context) {
   const PassOutputs& out = context.out;
   pass.Embed();
   for (const RoleLayer& layer : model.layers) {
-    pass.Attention(layer);
+    pass.Mix(layer);
     pass.Mlp(layer);
   }
   if (model.markov_rank == 0) {

@@ -16,6 +16,7 @@
 
 #include "common/geometry/block_address.h"
 #include "common/geometry/dtype.h"
+#include "worker/engine/launch_recurrent.h"
 
 namespace kvasir {
 
@@ -189,7 +190,8 @@ struct MarkovChainOp {
 
 using Launch = std::variant<EmbedOp, RmsNormOp, LinearOp, RopeOp, AbsorbQueryOp, CacheWriteOp, MlaDecodeOp,
                             GatherHeadsOp, CombineOp, ProjectValueOp, AllReduceOp, GatherColumnsOp, AddOp,
-                            SwiGluOp, SigmoidGateOp, CopyRowsOp, ArgmaxOp, MarkovChainOp>;
+                            SwiGluOp, SigmoidGateOp, CopyRowsOp, ArgmaxOp, MarkovChainOp, ShortConvOp, L2NormOp,
+                            KdaGateOp, KdaStepOp>;
 using LaunchList = std::vector<Launch>;
 
 }  // namespace kvasir

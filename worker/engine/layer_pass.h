@@ -27,17 +27,24 @@ class LayerPass {
 
   // scratch.x = embedding of the input tokens
   void Embed();
-  // Projects `hidden_rows` [rows, hidden] to cache rows of `layer` and writes them to its slots.
+  // Projects `hidden_rows` [rows, hidden] to cache rows of the MLA layer and writes them to its slots.
   void WriteCacheRows(const RoleLayer& layer, const float* hidden_rows);
-  // scratch.x += attention(norm(x)); writes the rows' own cache rows first, so that they see themselves.
-  void Attention(const RoleLayer& layer);
+  // scratch.x += mixer(norm(x)). Attention writes the rows' own cache rows first, so that they see
+  // themselves.
+  void Mix(const RoleLayer& layer);
   // scratch.x += mlp(norm(x))
   void Mlp(const RoleLayer& layer);
   // logits [rows, vocab] = head(norm(x)); norm and head are the caller's (a draft may use the target's head).
   void Head(const float* head, float* logits);
 
  private:
-  void Query(const RoleLayer& layer);
+  // scratch.branch = the mixer's output for scratch.normed, of this rank's heads: mla_pass.cc, kda_pass.cc
+  void Mla(const MlaLayer& layer, const GroupInputs& group);
+  void Kda(const KdaLayer& layer, const GroupInputs& group);
+  void CacheRows(const MlaLayer& layer, const GroupInputs& group, const float* hidden_rows);
+  void Query(const MlaLayer& layer);
+  void Convolve(const KdaLayer& layer, const GroupInputs& group);
+  void Gates(const KdaLayer& layer);
   void Norm(const float* in, const float* weight, std::int64_t cols, float* out);
   void Linear(const float* in, const float* weight, std::int64_t in_dim, std::int64_t out_dim, float* out);
   // scratch.x += scratch.branch, summed over the tensor ranks first where each holds a part.

@@ -1,11 +1,11 @@
 // Writes the passes of a target and its DSpark draft as launch lists. The only place that knows a
 // transformer.
 //
-// Target layer: x += attn(norm(x)); x += mlp(norm(x)). MLA in absorbed form (mla_decode docs in launch.h);
-// heads and MLP columns are sharded over tensor ranks, outputs summed by AllReduceOp. With dcp > 1 queries
-// are gathered over the DCP group, each rank attends to its own tokens for all of the group's heads, and
-// CombineOp keeps its own. Draft (DSpark): context rows are K/V only: norm(W_c * concat(taps)); block rows
-// are [anchor, mask x (N-1)].
+// Target layer: x += mixer(norm(x)); x += mlp(norm(x)). KDA layers as launch_recurrent.h says them. MLA in
+// absorbed form (mla_decode docs in launch.h); heads and MLP columns are sharded over tensor ranks, outputs
+// summed by AllReduceOp. With dcp > 1 queries are gathered over the DCP group, each rank attends to its own
+// tokens for all of the group's heads, and CombineOp keeps its own. Draft (DSpark): context rows are K/V
+// only: norm(W_c * concat(taps)); block rows are [anchor, mask x (N-1)].
 #ifndef KVASIR_WORKER_ENGINE_MODEL_PASS_H_
 #define KVASIR_WORKER_ENGINE_MODEL_PASS_H_
 
@@ -43,8 +43,9 @@ struct RankModelOptions {
 };
 
 // Target and draft together: the draft uses the target's embedding and head where it ships none.
-// Unimplemented (message starts with BACKEND_UNSUPPORTED_GROUP and names the group) for recurrent layers, for
-// attention other than MLA and for mixtures of experts. The weight source's errors.
+// Unimplemented (message starts with BACKEND_UNSUPPORTED_GROUP and names the group) for attention other than
+// MLA, for recurrent layers other than KDA or of a draft, and for mixtures of experts. The weight
+// source's errors.
 absl::StatusOr<std::unique_ptr<RankModel>> MakeRankModel(Backend& backend, const RankModelOptions& options);
 
 }  // namespace kvasir

@@ -24,8 +24,11 @@ struct PassShape {
 struct GroupInputs {
   std::int64_t* block_table = nullptr;  // [requests, table_width], block ids
   std::int64_t table_width = 0;
-  std::int64_t* slots = nullptr;   // [rows]
-  std::int64_t* bounds = nullptr;  // [rows], local tokens
+  std::int64_t* slots = nullptr;   // [rows]; of a recurrent group: the state copy written after the row
+  std::int64_t* bounds = nullptr;  // [rows], local tokens; 0: padding
+  // Recurrent groups only.
+  std::int64_t* reads = nullptr;    // [requests]: the state copy that the first row starts from
+  std::int64_t* replays = nullptr;  // [requests]: rows of the ring that it takes in first
 };
 
 struct PassInputs {

@@ -56,7 +56,9 @@ std::vector<PassShape> LargestShapes(const Plan& plan) {
 absl::StatusOr<PassBuffers> PassBuffers::Create(Backend& backend, const Plan& plan,
                                                 const PassBufferSizes& sizes) {
   PassBuffers buffers;
-  for (const PlanGroup* group : GroupsOf(plan)) buffers.widths_.push_back({.role = group->behaviour.role});
+  for (const PlanGroup* group : GroupsOf(plan)) {
+    buffers.widths_.push_back({.role = group->behaviour.role, .mixer = group->behaviour.mixer});
+  }
   for (const PlanPool& pool : plan.pools) {
     for (const PlanGroup& group : pool.groups) {
       buffers.widths_[static_cast<std::size_t>(group.id.value())].table_width =
@@ -93,11 +95,17 @@ PassBuffers::Offsets PassBuffers::OffsetsOf(const PassShape& shape) const {
   at.positions = cutter.Take(BytesOf<std::int64_t>(shape.rows()));
   at.anchors = cutter.Take(BytesOf<std::int32_t>(shape.requests));
   for (const GroupWidth& width : widths_) {
-    GroupOffsets group{.table_width = width.table_width, .used = width.role == RoleOf(shape.pass)};
+    GroupOffsets group{.table_width = width.table_width,
+                       .used = width.role == RoleOf(shape.pass),
+                       .recurrent = width.mixer == Mixer::kRecurrent};
     if (group.used) {
       group.block_table = cutter.Take(BytesOf<std::int64_t>(shape.requests * width.table_width));
       group.slots = cutter.Take(BytesOf<std::int64_t>(shape.rows()));
       group.bounds = cutter.Take(BytesOf<std::int64_t>(shape.rows()));
+    }
+    if (group.used && group.recurrent) {
+      group.reads = cutter.Take(BytesOf<std::int64_t>(shape.requests));
+      group.replays = cutter.Take(BytesOf<std::int64_t>(shape.requests));
     }
     at.groups.push_back(group);
   }
@@ -119,6 +127,9 @@ PassInputs PassBuffers::InputsAt(const PassShape& shape) const {
     its.table_width = group.table_width;
     its.slots = reinterpret_cast<std::int64_t*>(base + group.slots);
     its.bounds = reinterpret_cast<std::int64_t*>(base + group.bounds);
+    if (!group.recurrent) continue;
+    its.reads = reinterpret_cast<std::int64_t*>(base + group.reads);
+    its.replays = reinterpret_cast<std::int64_t*>(base + group.replays);
   }
   return in;
 }
@@ -134,6 +145,8 @@ absl::Status PassBuffers::Upload(Backend& backend, const PassMetadata& metadata)
     CopyTo(image, its.block_table, group.block_table);
     CopyTo(image, its.slots, group.slots);
     CopyTo(image, its.bounds, group.bounds);
+    CopyTo(image, its.reads, group.reads);
+    CopyTo(image, its.replays, group.replays);
   }
   return backend.Write(inputs_->data(), image);
 }

@@ -41,8 +41,11 @@ class PassBuffers {
     std::int64_t block_table = 0;
     std::int64_t slots = 0;
     std::int64_t bounds = 0;
+    std::int64_t reads = 0;
+    std::int64_t replays = 0;
     std::int64_t table_width = 0;
-    bool used = false;  // by this pass
+    bool used = false;       // by this pass
+    bool recurrent = false;  // has reads and replays
   };
   struct Offsets {
     std::int64_t token_ids = 0;
@@ -53,6 +56,7 @@ class PassBuffers {
   };
   struct GroupWidth {
     Role role = Role::kTarget;
+    Mixer mixer = Mixer::kAttention;
     std::int64_t table_width = 0;
   };
   [[nodiscard]] Offsets OffsetsOf(const PassShape& shape) const;

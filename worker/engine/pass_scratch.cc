@@ -1,6 +1,7 @@
 #include "worker/engine/pass_scratch.h"
 
 #include <algorithm>
+#include <variant>
 
 #include "common/base/checked_math.h"
 #include "common/base/status_macros.h"
@@ -13,26 +14,40 @@ constexpr std::int64_t kAlignment = 256;
 // Floats per row of each buffer, the maximum over all layers.
 struct RowSizes {
   std::int64_t hidden = 0, q_lora = 0, query = 0, row = 0, absorbed = 0, gathered = 0, partial = 0, lse = 0,
-               attended = 0, value = 0, intermediate = 0, vocab = 0;
+               attended = 0, value = 0, qkv = 0, low_rank = 0, decay = 0, beta = 0, intermediate = 0,
+               vocab = 0;
 };
+
+void Raise(std::int64_t& size, std::int64_t to) { size = std::max(size, to); }
+
+void RaiseFor(const MlaLayer& layer, RowSizes& sizes) {
+  Raise(sizes.q_lora, layer.shape.q_lora_rank);
+  Raise(sizes.query, layer.heads * layer.query_dim());
+  Raise(sizes.row, layer.row_dim());
+  Raise(sizes.absorbed, layer.heads * layer.row_dim());
+  Raise(sizes.gathered, layer.gathered_heads * layer.row_dim());
+  Raise(sizes.partial, layer.gathered_heads * layer.shape.kv_lora_rank);
+  Raise(sizes.lse, layer.gathered_heads);
+  Raise(sizes.attended, layer.heads * layer.shape.kv_lora_rank);
+  Raise(sizes.value, layer.heads * layer.shape.value_dim);
+}
+
+void RaiseFor(const KdaLayer& layer, RowSizes& sizes) {
+  Raise(sizes.qkv, 3 * layer.width());
+  Raise(sizes.low_rank, layer.shape.head_dim);
+  Raise(sizes.decay, layer.width());
+  Raise(sizes.beta, layer.heads);
+  Raise(sizes.value, layer.width());
+}
 
 RowSizes SizesOf(const std::vector<const RoleModel*>& models) {
   RowSizes sizes;
-  const auto raise = [](std::int64_t& size, std::int64_t to) { size = std::max(size, to); };
   for (const RoleModel* model : models) {
-    raise(sizes.hidden, model->hidden);
-    raise(sizes.vocab, model->vocab);
+    Raise(sizes.hidden, model->hidden);
+    Raise(sizes.vocab, model->vocab);
     for (const RoleLayer& layer : model->layers) {
-      raise(sizes.q_lora, layer.mla.q_lora_rank);
-      raise(sizes.query, layer.heads * layer.query_dim());
-      raise(sizes.row, layer.row_dim());
-      raise(sizes.absorbed, layer.heads * layer.row_dim());
-      raise(sizes.gathered, layer.gathered_heads * layer.row_dim());
-      raise(sizes.partial, layer.gathered_heads * layer.mla.kv_lora_rank);
-      raise(sizes.lse, layer.gathered_heads);
-      raise(sizes.attended, layer.heads * layer.mla.kv_lora_rank);
-      raise(sizes.value, layer.heads * layer.mla.value_dim);
-      raise(sizes.intermediate, layer.intermediate);
+      std::visit([&sizes](const auto& mixer) { RaiseFor(mixer, sizes); }, layer.mixer);
+      Raise(sizes.intermediate, layer.intermediate);
     }
   }
   return sizes;
@@ -62,6 +77,10 @@ absl::StatusOr<PassScratch> MakePassScratch(Backend& backend, const std::vector<
       {&scratch.attended, sizes.attended},
       {&scratch.values, sizes.value},
       {&scratch.gate, sizes.value},
+      {&scratch.qkv, sizes.qkv},
+      {&scratch.low_rank, sizes.low_rank},
+      {&scratch.decay, sizes.decay},
+      {&scratch.beta, sizes.beta},
       {&scratch.mlp_gate, sizes.intermediate},
       {&scratch.mlp_up, sizes.intermediate},
       {&scratch.local_logits, sizes.vocab},

@@ -26,8 +26,12 @@ struct PassScratch {
   float* partial = nullptr;       // [rows, all_heads, latent]
   float* lse = nullptr;           // [rows, all_heads]
   float* attended = nullptr;      // [rows, heads, latent]
-  float* values = nullptr;        // [rows, heads, value]
+  float* values = nullptr;        // [rows, heads, value]: the heads' output
   float* gate = nullptr;          // [rows, heads, value]
+  float* qkv = nullptr;           // [rows, 3, heads * dim]: a KDA layer's queries, keys and values
+  float* low_rank = nullptr;      // [rows, dim]: of its gates
+  float* decay = nullptr;         // [rows, heads, dim]
+  float* beta = nullptr;          // [rows, heads]
   float* mlp_gate = nullptr;      // [rows, intermediate]
   float* mlp_up = nullptr;        // [rows, intermediate]
   float* local_logits = nullptr;  // [rows, vocab_local]

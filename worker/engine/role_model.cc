@@ -19,8 +19,8 @@ absl::Status Unsupported(std::string_view group, const std::string& what) {
   return MakeError(
       {.code = absl::StatusCode::kUnimplemented,
        .reason = reason::kBackendUnsupportedGroup,
-       .message = absl::StrFormat("BACKEND_UNSUPPORTED_GROUP %s: %s; this worker runs MLA layers "
-                                  "with dense MLPs over full context",
+       .message = absl::StrFormat("BACKEND_UNSUPPORTED_GROUP %s: %s; this worker runs MLA layers over "
+                                  "full context and KDA layers, with dense MLPs",
                                   group, what),
        .metadata = {{"group", std::string(group)}}});
 }
@@ -34,7 +34,11 @@ absl::Status Mismatch(const std::string& field, std::string message) {
 }
 
 absl::Status CheckGroup(const PlanGroup& group) {
-  if (group.behaviour.mixer == Mixer::kRecurrent) return Unsupported(group, "it holds recurrent layers");
+  if (group.behaviour.mixer == Mixer::kRecurrent) {
+    // A draft's context pass writes rows and runs no recurrence.
+    if (group.behaviour.role == Role::kTarget) return absl::OkStatus();
+    return Unsupported(group, "it holds recurrent layers of a draft");
+  }
   if (group.behaviour.window != 0) {
     return Unsupported(group, absl::StrFormat("its window is %d tokens", group.behaviour.window));
   }
@@ -66,16 +70,10 @@ absl::Status CheckModel(const PlanGroup& group, const ModelDescription& model) {
   return absl::OkStatus();
 }
 
-absl::Status CheckLayer(const PlanGroup& group, const PlanLayer& planned, const ModelLayer& described,
-                        const MlaShape& mla) {
+absl::Status CheckLayer(const PlanGroup& group, const PlanLayer& planned, const ModelLayer& described) {
   if (!described.extra.empty() || planned.id.cache != 0) {
     const std::string_view kind = described.extra.empty() ? "second" : MixerKind(described.extra[0]);
     return Unsupported(group, absl::StrFormat("layer %s keeps a further cache (%s)", planned.name, kind));
-  }
-  if (mla.window != 0 || mla.ratio != 1 || mla.sinks || mla.o_lora_rank != 0) {
-    return Unsupported(group, absl::StrFormat("layer %s has MLA with a window, compressed rows, sinks or "
-                                              "output groups",
-                                              planned.name));
   }
   if (described.mlp.experts != 0) {
     return Unsupported(group,
@@ -87,40 +85,59 @@ absl::Status CheckLayer(const PlanGroup& group, const PlanLayer& planned, const 
   return absl::OkStatus();
 }
 
-// The layer's sizes on this rank and its place in the arena.
-absl::StatusOr<RoleLayer> MakeLayer(const Plan& plan, const PlanPool& pool, const PlanGroup& group,
-                                    const PlanLayer& planned, const ModelLayer& described) {
-  const MlaShape* mla = std::get_if<MlaShape>(&described.mixer);
-  if (mla == nullptr) {
-    return Unsupported(group, absl::StrFormat("layer %s of the model is not MLA", planned.name));
+// Its sizes on this rank and its place in the arena.
+absl::StatusOr<MlaLayer> MakeMlaLayer(const Plan& plan, const PlanPool& pool, const PlanGroup& group,
+                                      const PlanLayer& planned, const MlaShape& mla) {
+  if (mla.window != 0 || mla.ratio != 1 || mla.sinks || mla.o_lora_rank != 0) {
+    return Unsupported(group, absl::StrFormat("layer %s has MLA with a window, compressed rows, sinks or "
+                                              "output groups",
+                                              planned.name));
   }
-  KVASIR_RETURN_IF_ERROR(CheckLayer(group, planned, described, *mla));
-  if (planned.layout.key_dim != mla->kv_lora_rank || planned.layout.value_dim != mla->rope_dim) {
+  if (planned.layout.key_dim != mla.kv_lora_rank || planned.layout.value_dim != mla.rope_dim) {
     return Mismatch(
         "plan.pools.groups.layers.layout",
         absl::StrFormat("layer %s: the plan's rows are %d + %d elements, the model's are %d + %d; "
                         "plan with this model description",
-                        planned.name, planned.layout.key_dim, planned.layout.value_dim, mla->kv_lora_rank,
-                        mla->rope_dim));
+                        planned.name, planned.layout.key_dim, planned.layout.value_dim, mla.kv_lora_rank,
+                        mla.rope_dim));
   }
   const std::int64_t tp = plan.topology.tp;
-  if (mla->heads % tp != 0) {
+  if (mla.heads % tp != 0) {
     return Mismatch("plan.topology.tp",
-                    absl::StrFormat("%d tensor ranks do not divide the %d heads of layer %s", tp, mla->heads,
+                    absl::StrFormat("%d tensor ranks do not divide the %d heads of layer %s", tp, mla.heads,
                                     planned.name));
   }
-  RoleLayer layer;
-  layer.mla = *mla;
-  layer.heads = mla->heads / tp;
+  MlaLayer layer;
+  layer.shape = mla;
+  layer.heads = mla.heads / tp;
   layer.gathered_heads = planned.layout.sharded ? layer.heads * plan.topology.dcp : layer.heads;
-  layer.mlp_sharded = tp > 1 && described.mlp.intermediate % tp == 0;
-  layer.intermediate = layer.mlp_sharded ? described.mlp.intermediate / tp : described.mlp.intermediate;
-  layer.group = group.id.value();
   layer.page = {.stride_bytes = pool.stride_bytes,
                 .layer_offset_bytes = planned.offset_bytes,
                 .block_tokens = pool.block_tokens,
                 .row_bytes = layer.row_dim() * DTypeBytes(planned.layout.dtype)};
   layer.dtype = planned.layout.dtype;
+  return layer;
+}
+
+absl::StatusOr<RoleLayer> MakeLayer(const Plan& plan, const PlanPool& pool, const PlanGroup& group,
+                                    const PlanLayer& planned, const ModelLayer& described) {
+  KVASIR_RETURN_IF_ERROR(CheckLayer(group, planned, described));
+  const bool recurrent = group.behaviour.mixer == Mixer::kRecurrent;
+  const auto* mla = std::get_if<MlaShape>(&described.mixer);
+  const auto* kda = std::get_if<KdaShape>(&described.mixer);
+  RoleLayer layer;
+  if (recurrent && kda != nullptr) {
+    KVASIR_ASSIGN_OR_RETURN(layer.mixer, MakeKdaLayer(plan, pool, planned, *kda));
+  } else if (!recurrent && mla != nullptr) {
+    KVASIR_ASSIGN_OR_RETURN(layer.mixer, MakeMlaLayer(plan, pool, group, planned, *mla));
+  } else {
+    return Unsupported(
+        group, absl::StrFormat("layer %s of the model is not %s", planned.name, recurrent ? "KDA" : "MLA"));
+  }
+  const std::int64_t tp = plan.topology.tp;
+  layer.mlp_sharded = tp > 1 && described.mlp.intermediate % tp == 0;
+  layer.intermediate = layer.mlp_sharded ? described.mlp.intermediate / tp : described.mlp.intermediate;
+  layer.group = group.id.value();
   return layer;
 }
 
@@ -135,11 +152,11 @@ constexpr std::int64_t kBranchGainDen = 2;
 // Names of a role's tensors; they seed the weights, so they may never change.
 std::string RolePrefix(Role role) { return role == Role::kTarget ? "target." : "draft."; }
 
-void DeclareAttention(const std::string& prefix, const RankPlace& place, std::int64_t hidden,
-                      WeightSet& weights, RoleLayer* layer) {
-  const MlaShape& mla = layer->mla;
+void DeclareMla(const std::string& prefix, const RankPlace& place, std::int64_t hidden, WeightSet& weights,
+                MlaLayer* layer) {
+  const MlaShape& mla = layer->shape;
   const std::int64_t tp = place.topology.tp;
-  LayerWeights& out = layer->weights;
+  MlaWeights& out = layer->weights;
   const auto whole = [&](WeightSpec spec, const float** to) {
     const TensorPart part = WholeTensor(spec);
     weights.Add(std::move(spec), part, to);
@@ -148,7 +165,6 @@ void DeclareAttention(const std::string& prefix, const RankPlace& place, std::in
     const TensorPart part = RowShard(spec, place.rank, tp);
     weights.Add(std::move(spec), part, to);
   };
-  whole(NormSpec(prefix + "attention_norm", hidden), &out.attention_norm);
   std::int64_t query_in = hidden;
   if (mla.q_lora_rank > 0) {
     whole(MatrixSpec(prefix + "q_down", mla.q_lora_rank, hidden), &out.q_down);
@@ -174,6 +190,19 @@ void DeclareAttention(const std::string& prefix, const RankPlace& place, std::in
   const WeightSpec project =
       MatrixSpec(prefix + "out", hidden, mla.heads * mla.value_dim, kBranchGainNum, kBranchGainDen);
   weights.Add(project, ColumnShard(project, place.rank, tp), &out.out);
+}
+
+void DeclareMixer(const std::string& prefix, const RankPlace& place, const ModelDescription& model,
+                  WeightSet& weights, RoleLayer* layer) {
+  const WeightSpec norm = NormSpec(prefix + "attention_norm", model.hidden);
+  weights.Add(norm, WholeTensor(norm), &layer->weights.attention_norm);
+  if (auto* kda = std::get_if<KdaLayer>(&layer->mixer)) {
+    DeclareKdaWeights(prefix, place, model.hidden, weights, kda);
+    return;
+  }
+  MlaLayer& mla = std::get<MlaLayer>(layer->mixer);
+  DeclareMla(prefix, place, model.hidden, weights, &mla);
+  weights.AddTable(RopeFrequencies(model.rope, mla.shape.rope_dim), &mla.weights.frequencies);
 }
 
 void DeclareMlp(const std::string& prefix, const RankPlace& place, std::int64_t hidden, WeightSet& weights,
@@ -222,14 +251,17 @@ absl::StatusOr<RoleModel> MakeRoleModel(const Plan& plan, const RankPlace& place
         }
         seen[index] = true;
         KVASIR_ASSIGN_OR_RETURN(out.layers[index], MakeLayer(plan, pool, group, layer, model.layers[index]));
-        out.layers[index].scale = SoftmaxScale(out.layers[index].mla, model.rope);
+        if (auto* mla = std::get_if<MlaLayer>(&out.layers[index].mixer)) {
+          mla->scale = SoftmaxScale(mla->shape, model.rope);
+        }
       }
     }
   }
   for (std::size_t i = 0; i < seen.size(); ++i) {
-    if (!seen[i] && !std::holds_alternative<MlaShape>(model.layers[i].mixer)) {
+    const MixerShape& mixer = model.layers[i].mixer;
+    if (!seen[i] && !std::holds_alternative<MlaShape>(mixer) && !std::holds_alternative<KdaShape>(mixer)) {
       return Unsupported(RoleName(role), absl::StrFormat("layer %d of model %s is of kind %s", i, model.name,
-                                                         MixerKind(model.layers[i].mixer)));
+                                                         MixerKind(mixer)));
     }
     if (!seen[i]) {
       return Mismatch("plan.pools.groups.layers",
@@ -264,10 +296,8 @@ void DeclareWeights(const ModelDescription& model, const RankPlace& place, Weigh
   }
   for (std::size_t i = 0; i < out->layers.size(); ++i) {
     const std::string layer_prefix = absl::StrFormat("%slayers.%d.", prefix, i);
-    DeclareAttention(layer_prefix, place, out->hidden, weights, &out->layers[i]);
+    DeclareMixer(layer_prefix, place, model, weights, &out->layers[i]);
     DeclareMlp(layer_prefix, place, out->hidden, weights, &out->layers[i]);
-    weights.AddTable(RopeFrequencies(model.rope, out->layers[i].mla.rope_dim),
-                     &out->layers[i].weights.frequencies);
   }
   // A draft's base logits are a quarter of the target's, so that its Markov head decides and the base, which
   // has learned nothing, only colours.

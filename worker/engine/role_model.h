@@ -1,10 +1,12 @@
 // A rank's view of one model (target or draft): its sizes after tensor parallelism, where each layer's cache
-// lies, and its weights. Made once per plan; the pass writers only read it.
+// lies, and its weights. Made once per plan; the pass writers only read it. Each layer mixes tokens in one
+// way (MlaLayer here, KdaLayer in kda_layer.h); its MLP is its own.
 #ifndef KVASIR_WORKER_ENGINE_ROLE_MODEL_H_
 #define KVASIR_WORKER_ENGINE_ROLE_MODEL_H_
 
 #include <cstdint>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -12,42 +14,53 @@
 #include "common/geometry/dtype.h"
 #include "common/models/model_description.h"
 #include "common/plan/plan.h"
+#include "worker/engine/kda_layer.h"
 #include "worker/engine/pass.h"
 #include "worker/engine/weight_set.h"
 
 namespace kvasir {
 
+struct MlaWeights {
+  const float* q_down = nullptr;       // [q_lora, hidden]; null where queries are projected directly
+  const float* q_norm = nullptr;       // [q_lora]
+  const float* q_up = nullptr;         // [heads * (nope + rope), q_lora or hidden]
+  const float* kv_down = nullptr;      // [latent + rope, hidden]
+  const float* kv_norm = nullptr;      // [latent]
+  const float* w_uk = nullptr;         // [heads, nope, latent]
+  const float* w_uv = nullptr;         // [heads, value, latent]
+  const float* gate = nullptr;         // [heads * value, hidden]; null without an output gate
+  const float* out = nullptr;          // [hidden, heads * value]
+  const float* frequencies = nullptr;  // [rope / 2], of the rotation
+};
+
+struct MlaLayer {
+  MlaShape shape = {};
+  std::int64_t heads = 0;           // of this rank
+  std::int64_t gathered_heads = 0;  // of the DCP group where the cache is sharded over context, else `heads`
+  PageGeometry page = {};
+  DType dtype = DType::kBf16;
+  float scale = 0;  // of the softmax
+  MlaWeights weights = {};
+  [[nodiscard]] std::int64_t query_dim() const { return shape.nope_dim + shape.rope_dim; }
+  [[nodiscard]] std::int64_t row_dim() const { return shape.kv_lora_rank + shape.rope_dim; }
+};
+
 struct LayerWeights {
-  const float* attention_norm = nullptr;  // [hidden]
-  const float* q_down = nullptr;          // [q_lora, hidden]; null where queries are projected directly
-  const float* q_norm = nullptr;          // [q_lora]
-  const float* q_up = nullptr;            // [heads * (nope + rope), q_lora or hidden]
-  const float* kv_down = nullptr;         // [latent + rope, hidden]
-  const float* kv_norm = nullptr;         // [latent]
-  const float* w_uk = nullptr;            // [heads, nope, latent]
-  const float* w_uv = nullptr;            // [heads, value, latent]
-  const float* gate = nullptr;            // [heads * value, hidden]; null without an output gate
-  const float* out = nullptr;             // [hidden, heads * value]
+  const float* attention_norm = nullptr;  // [hidden], before the mixer
   const float* mlp_norm = nullptr;        // [hidden]
   const float* mlp_gate = nullptr;        // [intermediate, hidden]
   const float* mlp_up = nullptr;          // [intermediate, hidden]
   const float* mlp_down = nullptr;        // [hidden, intermediate]
-  const float* frequencies = nullptr;     // [rope / 2], of the rotation
 };
 
 struct RoleLayer {
-  MlaShape mla;
-  std::int64_t heads = 0;           // of this rank
-  std::int64_t gathered_heads = 0;  // of the DCP group where the cache is sharded over context, else `heads`
-  std::int64_t intermediate = 0;    // of this rank
-  bool mlp_sharded = false;         // else every rank computes the whole MLP, and nothing is reduced
-  std::int32_t group = 0;           // index into PassInputs::groups
-  PageGeometry page;
-  DType dtype = DType::kBf16;
-  float scale = 0;  // of the softmax
+  std::variant<MlaLayer, KdaLayer> mixer;
+  std::int64_t intermediate = 0;  // of this rank
+  bool mlp_sharded = false;       // else every rank computes the whole MLP, and nothing is reduced
+  std::int32_t group = 0;         // index into PassInputs::groups
   LayerWeights weights;
-  [[nodiscard]] std::int64_t query_dim() const { return mla.nope_dim + mla.rope_dim; }
-  [[nodiscard]] std::int64_t row_dim() const { return mla.kv_lora_rank + mla.rope_dim; }
+  // Draft layers are MLA layers: MakeRoleModel refuses others.
+  [[nodiscard]] const MlaLayer& mla() const { return std::get<MlaLayer>(mixer); }
 };
 
 struct RoleModel {

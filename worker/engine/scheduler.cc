@@ -22,6 +22,7 @@ struct Sequence {
   SequenceRequest request;
   SequenceTable table;
   std::int64_t committed = 0;  // T
+  std::int64_t pending = 0;    // of StepSequence
   std::int64_t emitted = 0;
   std::int32_t anchor = 0;  // once the prompt is done
   [[nodiscard]] std::int64_t prompt_tokens() const {
@@ -57,8 +58,8 @@ class SchedulerImpl final : public Scheduler {
   [[nodiscard]] std::vector<Sequence*> Decoding(bool speculating);
   [[nodiscard]] StepSequence PartOf(Sequence& sequence, StepKind kind);
   [[nodiscard]] absl::Status CheckOutcome(const StepOutcome& outcome) const;
-  [[nodiscard]] SequenceProgress Advance(Sequence& sequence, const StepSequence& part,
-                                         const SequenceOutcome& outcome);
+  [[nodiscard]] SequenceProgress Advance(Sequence& sequence, StepKind kind, const StepSequence& part,
+                                         const SequenceOutcome& outcome) const;
 
   Plan plan_;
   std::string plan_id_;
@@ -145,6 +146,7 @@ std::vector<Sequence*> SchedulerImpl::Decoding(bool speculating) {
 
 StepSequence SchedulerImpl::PartOf(Sequence& sequence, StepKind kind) {
   StepSequence part{.id = sequence.id, .committed = sequence.committed, .limit = sequence.table.limit};
+  part.pending = sequence.pending;
   std::int64_t rows = decode_rows_;
   if (kind == StepKind::kPrefill) {
     // Chunks start at fixed multiples from position 0, so a prompt is cut the same way whatever else runs.
@@ -216,12 +218,16 @@ absl::Status SchedulerImpl::CheckOutcome(const StepOutcome& outcome) const {
   return absl::OkStatus();
 }
 
-SequenceProgress SchedulerImpl::Advance(Sequence& sequence, const StepSequence& part,
-                                        const SequenceOutcome& outcome) {
+SequenceProgress SchedulerImpl::Advance(Sequence& sequence, StepKind kind, const StepSequence& part,
+                                        const SequenceOutcome& outcome) const {
   SequenceProgress progress{.id = sequence.id, .drafted = outcome.drafted, .accepted = outcome.accepted};
   // A chunk commits its own tokens, a decode the anchor, a verify the anchor and what was accepted. The last
   // token emitted is the next anchor: it stands at the new T, and its K/V is not there yet.
-  sequence.committed += static_cast<std::int64_t>(part.tokens.size()) + outcome.accepted;
+  const std::int64_t committed = static_cast<std::int64_t>(part.tokens.size()) + outcome.accepted;
+  sequence.committed += committed;
+  // Under replay a decoding pass leaves its committed rows in the ring, for the next pass to take in.
+  const bool replays = plan_.rollback == StateRollback::kReplay && kind != StepKind::kPrefill;
+  sequence.pending = replays ? committed : 0;
   const std::vector<std::int32_t>& stops = sequence.request.stop_tokens;
   for (const std::int32_t token : outcome.emitted) {
     progress.tokens.push_back(token);
@@ -241,7 +247,7 @@ absl::StatusOr<std::vector<SequenceProgress>> SchedulerImpl::Apply(const StepOut
   for (std::size_t i = 0; i < step.sequences.size(); ++i) {
     const auto found = sequences_.find(step.sequences[i].id);
     if (found == sequences_.end()) continue;  // cancelled while the step ran
-    all.push_back(Advance(found->second, step.sequences[i], outcome.sequences[i]));
+    all.push_back(Advance(found->second, step.kind, step.sequences[i], outcome.sequences[i]));
     if (all.back().finished) {
       tables_.Release(found->second.table);
       sequences_.erase(found);

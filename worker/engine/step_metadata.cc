@@ -54,10 +54,13 @@ MetadataBuilder::MetadataBuilder(const Plan& plan, const RankPlace& place, std::
       groups_.push_back(GroupPlace{.group = group.id,
                                    .behaviour = group.behaviour,
                                    .pool = pool,
+                                   .table_width = ColumnsFor(plan, its, plan.context_tokens),
                                    .block_tokens = its.block_tokens,
                                    .column_tokens = ColumnTokens(plan, its),
-                                   .table_width = ColumnsFor(plan, its, plan.context_tokens),
-                                   .shard = ShardOf(its, place)});
+                                   .shard = ShardOf(its, place),
+                                   .copies = its.lifetime.copies,
+                                   .parts = its.parts,
+                                   .replays = plan.rollback == StateRollback::kReplay});
     }
   }
   std::sort(groups_.begin(), groups_.end(),
@@ -93,14 +96,55 @@ GroupMetadata MetadataBuilder::BuildGroup(const GroupPlace& place, const PassSha
   out.block_table.assign(static_cast<std::size_t>(shape.requests * place.table_width), 0);
   out.slots.assign(static_cast<std::size_t>(shape.rows()), -1);
   out.bounds.assign(static_cast<std::size_t>(shape.rows()), 0);
-  for (std::size_t request = 0; request < rows.size(); ++request) {
-    FillRequest(place, shape, static_cast<std::int64_t>(request), rows[request], out);
+  const bool recurrent = place.behaviour.mixer == Mixer::kRecurrent;
+  if (recurrent) {
+    out.reads.assign(static_cast<std::size_t>(shape.requests), -1);
+    out.replays.assign(static_cast<std::size_t>(shape.requests), 0);
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto request = static_cast<std::int64_t>(i);
+    if (recurrent) {
+      FillRecurrent(place, shape, request, rows[i], out);
+    } else {
+      FillAttention(place, shape, request, rows[i], out);
+    }
   }
   return out;
 }
 
-void MetadataBuilder::FillRequest(const GroupPlace& place, const PassShape& shape, std::int64_t request,
-                                  const SequenceRows& rows, GroupMetadata& out) const {
+void MetadataBuilder::FillRecurrent(const GroupPlace& place, const PassShape& shape, std::int64_t request,
+                                    const SequenceRows& rows, GroupMetadata& out) const {
+  const std::vector<BlockId>& blocks = rows.sequence->blocks[place.pool];
+  const auto valid = static_cast<std::int64_t>(rows.tokens.size());
+  std::vector<bool> touched(static_cast<std::size_t>(place.copies), false);
+  const auto touch = [&](std::int64_t copy) {
+    touched[static_cast<std::size_t>(copy)] = true;
+    return copy;
+  };
+  // Short convolutions keep their history in copy 0 whichever copy the state is in.
+  if (valid > 0) touch(0);
+  const std::int64_t taken_in = rows.start - rows.sequence->pending;
+  if (valid > 0 && taken_in > 0) {
+    out.reads[static_cast<std::size_t>(request)] = touch(taken_in % place.copies);
+  }
+  out.replays[static_cast<std::size_t>(request)] = valid > 0 ? rows.sequence->pending : 0;
+  const bool prefill = shape.pass == Pass::kTargetPrefill;
+  for (std::int64_t i = 0; i < valid; ++i) {
+    const auto row = static_cast<std::size_t>(request * shape.query_rows + i);
+    out.bounds[row] = rows.start + i + 1;
+    // All rows of a prefill are committed, so only its last state is read again.
+    const bool keeps = prefill ? i + 1 == valid : !place.replays;
+    if (keeps) out.slots[row] = touch(out.bounds[row] % place.copies);
+  }
+  for (std::int64_t column = 0; column < place.table_width; ++column) {
+    const bool used = touched[static_cast<std::size_t>(column / place.parts)];
+    out.block_table[static_cast<std::size_t>(request * place.table_width + column)] =
+        used ? blocks[static_cast<std::size_t>(column)].value() : unused_entry_;
+  }
+}
+
+void MetadataBuilder::FillAttention(const GroupPlace& place, const PassShape& shape, std::int64_t request,
+                                    const SequenceRows& rows, GroupMetadata& out) const {
   const std::vector<BlockId>& blocks = rows.sequence->blocks[place.pool];
   const auto valid = static_cast<std::int64_t>(rows.tokens.size());
   const std::int64_t length = rows.start + valid;

@@ -4,6 +4,12 @@
 //
 // Replay contract (DESIGN section 3): every entry up to the padded shape is written each time. A padded row
 // has token 0, position 0, slot -1 and bound 0; a padded request's table is block 0, the null block.
+//
+// Recurrent groups. A sequence has `copies` copies of its state (the pool's lifetime): the state that has
+// taken in t tokens stands in copy t mod copies. So a verify of N + 1 rows over 1 + N copies leaves the state
+// after each of its rows, the next pass reads the copy of the tokens that were accepted, and rolling back is
+// moving the cursor. With one copy and replay a decoding pass leaves the state as it found it, but for the
+// `pending` rows of the pass before, which it takes in first.
 #ifndef KVASIR_WORKER_ENGINE_STEP_METADATA_H_
 #define KVASIR_WORKER_ENGINE_STEP_METADATA_H_
 
@@ -24,8 +30,13 @@ struct GroupMetadata {
   BehaviourKey behaviour;
   std::int64_t table_width = 0;
   std::vector<std::int64_t> block_table = {};  // [requests, table_width]
-  std::vector<std::int64_t> slots = {};        // [rows]; this rank's slot, or -1
-  std::vector<std::int64_t> bounds = {};       // [rows]; this rank's tokens that the row sees
+  // [rows]; this rank's slot, or -1. Recurrent: the copy that keeps the state after the row, or -1.
+  std::vector<std::int64_t> slots = {};
+  // [rows]; this rank's tokens that the row sees. Recurrent: tokens in the state after the row.
+  std::vector<std::int64_t> bounds = {};
+  // Recurrent groups only, [requests].
+  std::vector<std::int64_t> reads = {};    // the copy that the first row starts from; -1: an empty state
+  std::vector<std::int64_t> replays = {};  // rows of the ring that are taken in before the first row
 };
 
 struct PassMetadata {
@@ -79,15 +90,22 @@ class MetadataBuilder {
     GroupId group;
     BehaviourKey behaviour;
     std::size_t pool = 0;
+    std::int64_t table_width = 0;
+    // Attention.
     std::int64_t block_tokens = 1;
     std::int64_t column_tokens = 1;
-    std::int64_t table_width = 0;
     ContextShard shard;
+    // Recurrent.
+    std::int64_t copies = 0;
+    std::int64_t parts = 1;
+    bool replays = false;  // rolls back by replay
   };
   [[nodiscard]] GroupMetadata BuildGroup(const GroupPlace& place, const PassShape& shape,
                                          const std::vector<SequenceRows>& rows) const;
-  void FillRequest(const GroupPlace& place, const PassShape& shape, std::int64_t request,
-                   const SequenceRows& rows, GroupMetadata& out) const;
+  void FillAttention(const GroupPlace& place, const PassShape& shape, std::int64_t request,
+                     const SequenceRows& rows, GroupMetadata& out) const;
+  void FillRecurrent(const GroupPlace& place, const PassShape& shape, std::int64_t request,
+                     const SequenceRows& rows, GroupMetadata& out) const;
 
   std::vector<GroupPlace> groups_;  // by GroupId
   std::int64_t unused_entry_;

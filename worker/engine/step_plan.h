@@ -25,6 +25,9 @@ struct StepSequence {
   std::int64_t limit = 0;                 // prompt + max_tokens; rows at positions >= limit are padding
   std::vector<std::int32_t> tokens = {};  // kPrefill: the chunk's tokens; else one: the anchor at `committed`
   bool last_chunk = false;                // kPrefill: the chunk ends the prompt, so its last row is sampled
+  // Rollback by replay: the last committed tokens, whose inputs the recurrent state's ring holds (rows 0 ..)
+  // and which the state has not taken in. 0 under any other rollback, and after a prefill.
+  std::int64_t pending = 0;
   std::vector<std::vector<BlockId>> blocks = {};  // [pool][column]: the sequence's block table
 };
 

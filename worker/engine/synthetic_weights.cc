@@ -69,6 +69,14 @@ WeightSpec NormSpec(std::string name, std::int64_t cols, int exponent) {
       .source = std::move(name), .rows = 1, .cols = cols, .form = WeightForm::kNorm, .exponent = exponent};
 }
 
+WeightSpec RateSpec(std::string name, std::int64_t heads) {
+  return {.source = std::move(name), .rows = heads, .cols = 1, .limit = 128, .exponent = -8};
+}
+
+WeightSpec BiasSpec(std::string name, std::int64_t rows) {
+  return {.source = std::move(name), .rows = rows, .cols = 1, .form = WeightForm::kDebit, .exponent = 2};
+}
+
 WeightSpec EmbeddingSpec(std::string name, std::int64_t vocab, std::int64_t hidden) {
   WeightSpec spec{.source = std::move(name), .rows = vocab, .cols = hidden};
   SetDeviation(1, 1, &spec);
@@ -123,6 +131,8 @@ float SyntheticTensor::At(std::int64_t row, std::int64_t col) const {
       return (mixed >> 63U) != 0 ? scale_ : -scale_;
     case WeightForm::kNorm:
       return static_cast<float>(64 + Centred(mixed, 4)) / 64.0F * scale_;
+    case WeightForm::kDebit:
+      return static_cast<float>(64 + Centred(mixed, 4)) / -64.0F * scale_;
   }
   return 0;
 }

@@ -21,6 +21,7 @@ enum class WeightForm : std::int8_t {
   kUniform,  // m * 2^exponent, m an integer in [-limit, limit]
   kSign,     // +-2^exponent
   kNorm,     // (64 + m) / 64 * 2^exponent, m an integer in [-4, 4]
+  kDebit,    // minus kNorm
 };
 
 // A full tensor [rows, cols], before sharding. `limit` <= 255, so values need at most 8 bits of mantissa.
@@ -48,6 +49,10 @@ struct WeightSpec {
                                     std::int64_t gain_num = 1, std::int64_t gain_den = 1);
 // Near 2^exponent.
 [[nodiscard]] WeightSpec NormSpec(std::string name, std::int64_t cols, int exponent = 0);
+// [heads, 1], the logarithms of rates: uniform within 1/2 of 0.
+[[nodiscard]] WeightSpec RateSpec(std::string name, std::int64_t heads);
+// [rows, 1], near -4: the bias of a gate that is nearly shut.
+[[nodiscard]] WeightSpec BiasSpec(std::string name, std::int64_t rows);
 // [vocab, hidden], standard deviation 1.
 [[nodiscard]] WeightSpec EmbeddingSpec(std::string name, std::int64_t vocab, std::int64_t hidden);
 // [vocab, hidden], rows of the embedding `embedding_name`, shifted by one successor, divided by about

@@ -24,7 +24,7 @@ LaunchList WriteTargetPass(const PassContext& context) {
   LayerPass pass(context, list);
   pass.Embed();
   for (std::size_t i = 0; i < context.model.layers.size(); ++i) {
-    pass.Attention(context.model.layers[i]);
+    pass.Mix(context.model.layers[i]);
     pass.Mlp(context.model.layers[i]);
     if (context.out.taps != nullptr) TapLayer(context, static_cast<std::int64_t>(i), list);
   }

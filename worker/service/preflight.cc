@@ -16,6 +16,7 @@
 #include "worker/engine/pass_runner.h"
 #include "worker/engine/sequence_tables.h"
 #include "worker/engine/step_metadata.h"
+#include "worker/service/saved_states.h"
 
 namespace kvasir {
 namespace {
@@ -95,6 +96,7 @@ class Runner {
   std::unique_ptr<DeviceMemory> arena_;
   std::unique_ptr<PassRunner> passes_;
   std::vector<StepSequence> sequences_;  // max_requests of them, prompts in the cache
+  SavedStates states_;                   // of sequences_, after their prompts
   std::vector<float> logits_;            // of the pass run last
   RankPreflight result_;
 };
@@ -185,6 +187,7 @@ absl::Status Runner::FillSequences() {
     sequence.tokens = TokensFrom(i + 100, 1);
     sequences_.push_back(std::move(sequence));
   }
+  KVASIR_ASSIGN_OR_RETURN(states_, SavedStates::Save(*backends_.device, plan, arena_->data(), sequences_));
   return absl::OkStatus();
 }
 
@@ -254,23 +257,28 @@ std::int64_t Distance(std::span<const float> got, std::span<const float> want, s
   return static_cast<std::int64_t>(std::min(worst * 1e9, 1e18));
 }
 
-// Replay, eager, reference, and a replay again so that the cache holds the device's own bits afterwards.
+// Replay, eager, reference, and a replay again so that the cache holds the device's own bits afterwards. A
+// pass moves recurrent states on, so each run starts from the same ones.
 absl::Status Runner::Compare(const PlanGraph& graph, const PassMetadata& metadata) {
+  KVASIR_RETURN_IF_ERROR(states_.Restore(*backends_.device));
   KVASIR_RETURN_IF_ERROR(passes_->Run(metadata));
   const std::vector<float> replayed = logits_;
   KVASIR_ASSIGN_OR_RETURN(const std::size_t after_replay, ArenaFingerprint());
+  KVASIR_RETURN_IF_ERROR(states_.Restore(*backends_.device));
   KVASIR_RETURN_IF_ERROR(passes_->RunEagerly(*backends_.device, metadata));
   KVASIR_ASSIGN_OR_RETURN(const std::size_t after_eager, ArenaFingerprint());
   const std::span<const std::byte> bits = std::as_bytes(std::span(replayed));
   const std::span<const std::byte> eager_bits = std::as_bytes(std::span(logits_));
   const bool equal = after_replay == after_eager &&
                      std::equal(bits.begin(), bits.end(), eager_bits.begin(), eager_bits.end());
+  KVASIR_RETURN_IF_ERROR(states_.Restore(*backends_.device));
   KVASIR_RETURN_IF_ERROR(passes_->RunEagerly(*backends_.reference, metadata));
   const auto columns = static_cast<std::size_t>(options_.target.vocab);
   // Rows come first where they are valid: request by request, its padding last.
   const auto rows =
       std::min(static_cast<std::size_t>(spec_.preflight->compared_rows), logits_.size() / columns);
   const std::int64_t distance = Distance(replayed, logits_, rows, columns);
+  KVASIR_RETURN_IF_ERROR(states_.Restore(*backends_.device));
   KVASIR_RETURN_IF_ERROR(passes_->Run(metadata));
   auto entry = std::find_if(result_.comparisons.begin(), result_.comparisons.end(),
                             [&](const ComparedRows& c) { return c.pass == graph.pass; });

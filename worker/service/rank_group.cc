@@ -64,15 +64,19 @@ absl::Status CheckGroupsSupported(const Plan& plan) {
     const bool latent = std::all_of(group->layers.begin(), group->layers.end(), [](const PlanLayer& layer) {
       return layer.layout.kind == LayoutKind::kLatent;
     });
-    if (latent && group->behaviour.mixer == Mixer::kAttention && group->behaviour.window == 0) continue;
-    const std::string_view what = group->behaviour.mixer == Mixer::kRecurrent ? "recurrent state"
-                                  : group->behaviour.window != 0              ? "windowed attention"
-                                                                              : "keys and values per head";
+    const BehaviourKey& behaviour = group->behaviour;
+    const bool recurrent = behaviour.mixer == Mixer::kRecurrent;
+    if (latent && !recurrent && behaviour.window == 0) continue;
+    // Whether the states are those of a layer that workers run, the model says (worker/engine/role_model.h).
+    if (recurrent && behaviour.role == Role::kTarget) continue;
+    const std::string_view what = recurrent               ? "recurrent state of a draft"
+                                  : behaviour.window != 0 ? "windowed attention"
+                                                          : "keys and values per head";
     return MakeError(
         {.code = absl::StatusCode::kFailedPrecondition,
          .reason = reason::kBackendUnsupportedGroup,
          .message = absl::StrFormat("group %s (%d layers) has %s; the workers of this version run latent "
-                                    "attention (MLA) only",
+                                    "attention (MLA), and in targets Kimi Delta Attention (KDA)",
                                     group->name, group->layers.size(), what),
          .metadata = {{"group", group->name}}});
   }

@@ -27,7 +27,24 @@ constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
 const RefusalCase kCases[] = {
     {"recurrent group", [](Plan& p, ModelRanksOptions&) { Draft(p).behaviour.mixer = Mixer::kRecurrent; },
-     kUnimplemented, "BACKEND_UNSUPPORTED_GROUP draft.mla: it holds recurrent layers"},
+     kUnimplemented, "BACKEND_UNSUPPORTED_GROUP draft.mla: it holds recurrent layers of a draft"},
+    {"recurrent layers that are not KDA",
+     [](Plan& p, ModelRanksOptions&) { Target(p).behaviour.mixer = Mixer::kRecurrent; }, kUnimplemented,
+     "BACKEND_UNSUPPORTED_GROUP target.mla: layer layers.0 of the model is not KDA"},
+    {"KDA without states",
+     [](Plan& p, ModelRanksOptions& o) {
+       Target(p).behaviour.mixer = Mixer::kRecurrent;
+       o.target.layers[0].mixer = KdaShape{.heads = 8, .head_dim = 8, .conv_kernel = 4};
+     },
+     kInvalid, "layer layers.0: its state has 0 tensors, a KDA layer's has 2"},
+    {"KDA with another history",
+     [](Plan& p, ModelRanksOptions& o) {
+       Target(p).behaviour.mixer = Mixer::kRecurrent;
+       Target(p).layers[0].layout.states = {{"conv", 2 * 3 * 64, DType::kF32},
+                                            {"recurrent", 64 * 8, DType::kF32}};
+       o.target.layers[0].mixer = KdaShape{.heads = 8, .head_dim = 8, .conv_kernel = 4};
+     },
+     kInvalid, "tensor 0 of its state is 'conv' with 384 elements of f32, the model's is 'conv' with 576"},
     {"window", [](Plan& p, ModelRanksOptions&) { Target(p).behaviour.window = 128; }, kUnimplemented,
      "BACKEND_UNSUPPORTED_GROUP target.mla: its window is 128 tokens"},
     {"grouped-query cache",

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "absl/strings/str_format.h"
@@ -23,18 +24,25 @@ constexpr std::int64_t kOutput = 30;
 struct Case {
   Topology topology;
   std::int64_t draft_tokens = 3;
+  std::optional<StateRollback> rollback = std::nullopt;  // of a hybrid target; nullopt: MLA alone
 };
 
 std::string NameOfCase(const Case& c) {
-  return absl::StrFormat("tp%d_dcp%d_n%d", c.topology.tp, c.topology.dcp, c.draft_tokens);
+  return absl::StrFormat(
+      "tp%d_dcp%d_n%d%s", c.topology.tp, c.topology.dcp, c.draft_tokens,
+      c.rollback.has_value() ? absl::StrFormat("_%s", StateRollbackName(*c.rollback)) : "");
 }
 void PrintTo(const Case& c, std::ostream* out) { *out << NameOfCase(c); }
 
 class AcceptanceTest : public ::testing::TestWithParam<Case> {
  protected:
   Plan PlanOf(std::int64_t draft_tokens, DType dtype) const {
-    return MakeEnginePlan(
-        {.topology = GetParam().topology, .draft_tokens = draft_tokens, .parents = 100, .dtype = dtype});
+    return MakeEnginePlan({.topology = GetParam().topology,
+                           .draft_tokens = draft_tokens,
+                           .parents = 100,
+                           .dtype = dtype,
+                           .hybrid = GetParam().rollback.has_value(),
+                           .rollback = GetParam().rollback.value_or(StateRollback::kSnapshots)});
   }
 
   // Prompts and what plain decoding makes of them: whole_[i] is prompt and output of sequence i.
@@ -134,8 +142,10 @@ TEST_P(AcceptanceTest, EveryAcceptedLengthIsLossless) {
 }
 
 TEST_P(AcceptanceTest, DraftLogitsAreThoseOfACachelessDraft) {
-  const auto model = CachelessModel::Create(
-      {.target = SmallTarget(), .draft = SmallDraft(), .seed = 1, .cache_dtype = DType::kF32});
+  const auto model = CachelessModel::Create({.target = TargetOf(PlanOf(GetParam().draft_tokens, DType::kF32)),
+                                             .draft = DraftOf(PlanOf(GetParam().draft_tokens, DType::kF32)),
+                                             .seed = 1,
+                                             .cache_dtype = DType::kF32});
   KVASIR_ASSERT_OK(model);
   ASSERT_NO_FATAL_FAILURE(DecodePlainly(DType::kF32));
   double worst = 0;
@@ -184,7 +194,14 @@ TEST_P(AcceptanceTest, DraftLogitsAreBitwiseThoseOfAFreshRun) {
 INSTANTIATE_TEST_SUITE_P(, AcceptanceTest,
                          ::testing::Values(Case{{.tp = 1}, 1}, Case{{.tp = 1}, 3}, Case{{.tp = 1}, 7},
                                            Case{{.tp = 2, .dcp = 1}, 3}, Case{{.tp = 2, .dcp = 2}, 3},
-                                           Case{{.tp = 4, .dcp = 2}, 5}, Case{{.tp = 4, .dcp = 4}, 3}),
+                                           Case{{.tp = 4, .dcp = 2}, 5}, Case{{.tp = 4, .dcp = 4}, 3},
+                                           Case{{.tp = 1}, 1, StateRollback::kSnapshots},
+                                           Case{{.tp = 1}, 3, StateRollback::kReplay},
+                                           Case{{.tp = 1}, 7, StateRollback::kSnapshots},
+                                           Case{{.tp = 1}, 7, StateRollback::kReplay},
+                                           Case{{.tp = 2, .dcp = 2}, 3, StateRollback::kSnapshots},
+                                           Case{{.tp = 2, .dcp = 1}, 4, StateRollback::kReplay},
+                                           Case{{.tp = 4, .dcp = 2}, 5, StateRollback::kReplay}),
                          [](const auto& its) { return NameOfCase(its.param); });
 
 class OneRankAcceptanceTest : public AcceptanceTest {};

@@ -1,6 +1,7 @@
 // What a broken device or a NaN does: a typed error on every rank, nothing leaked, and a way on.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <set>
 
 #include "absl/strings/str_format.h"
@@ -17,7 +18,23 @@
 namespace kvasir::testing {
 namespace {
 
-std::string NameOfTopology(const Topology& t) { return absl::StrFormat("tp%d_dcp%d", t.tp, t.dcp); }
+struct Case {
+  Topology topology;
+  std::optional<StateRollback> rollback = std::nullopt;  // of a hybrid target; nullopt: MLA alone
+};
+
+std::string NameOfCase(const Case& c) {
+  return absl::StrFormat(
+      "tp%d_dcp%d%s", c.topology.tp, c.topology.dcp,
+      c.rollback.has_value() ? absl::StrFormat("_%s", StateRollbackName(*c.rollback)) : "");
+}
+void PrintTo(const Case& c, std::ostream* out) { *out << NameOfCase(c); }
+
+Plan PlanOf(const Case& c) {
+  return MakeEnginePlan({.topology = c.topology,
+                         .hybrid = c.rollback.has_value(),
+                         .rollback = c.rollback.value_or(StateRollback::kSnapshots)});
+}
 
 // Steps until the sequence decodes.
 void Prefill(EngineRig& rig) {
@@ -29,44 +46,53 @@ void Prefill(EngineRig& rig) {
   }
 }
 
-class NanTest : public ::testing::TestWithParam<Topology> {};
+class NanTest : public ::testing::TestWithParam<Case> {
+ protected:
+  // Plants NaN on rank `victim` before a speculative step; all ranks fail it in `pass`, and go on.
+  static void ExpectFault(std::int64_t victim, Role role, std::optional<Mixer> mixer, const char* pass);
+};
 
-// Every rank's pages are needed: a NaN in those of any one rank, target's or draft's, fails the step on all.
+void NanTest::ExpectFault(std::int64_t victim, Role role, std::optional<Mixer> mixer, const char* pass) {
+  SCOPED_TRACE(absl::StrFormat("%s pages of rank %d", RoleName(role), victim));
+  auto rig = EngineRig::Create({.plan = PlanOf(GetParam())});
+  KVASIR_ASSERT_OK(rig);
+  KVASIR_ASSERT_OK((*rig)->scheduler().Join({.prompt = MakePrompt(20, 1), .max_tokens = 20}));
+  ASSERT_NO_FATAL_FAILURE(Prefill(**rig));
+  (*rig)->PlantNan(victim, (*rig)->last_step().sequences[0], role, mixer);
+  const std::optional<StepPlan> step = (*rig)->scheduler().NextStep();
+  ASSERT_TRUE(step.has_value());
+  const auto answers = (*rig)->ExecuteOnAll(*step);
+  for (const auto& answer : answers) {
+    EXPECT_THAT(answer, StatusIs(absl::StatusCode::kDataLoss, ": NON_FINITE: "));
+    EXPECT_EQ(ReasonOf(answer.status()), reason::kNotANumber);
+    EXPECT_EQ(answer.status(), answers[0].status());
+  }
+  EXPECT_THAT(answers[0], StatusIs(absl::StatusCode::kDataLoss, pass));
+  // Engines and communicators go on: another sequence decodes, over the same blocks.
+  EXPECT_EQ((*rig)->scheduler().FailStep().size(), 1U);
+  const auto again = DecodeAll(**rig, {MakePrompt(20, 2)}, 12, true);
+  KVASIR_ASSERT_OK(again);
+  auto fresh = EngineRig::Create({.plan = (*rig)->plan()});
+  KVASIR_ASSERT_OK(fresh);
+  const auto want = DecodeAll(**fresh, {MakePrompt(20, 2)}, 12, true);
+  KVASIR_ASSERT_OK(want);
+  EXPECT_EQ(*again, *want);
+}
+
+// Every rank's pages are needed: a NaN in those of any one rank, target's or draft's, attention's or
+// recurrent, fails the step on all.
 TEST_P(NanTest, InAnyOneRanksLivePagesFailsTheStepEverywhere) {
-  for (const Role role : {Role::kTarget, Role::kDraft}) {
-    for (std::int64_t victim = 0; victim < GetParam().tp; ++victim) {
-      SCOPED_TRACE(absl::StrFormat("%s pages of rank %d", RoleName(role), victim));
-      auto rig = EngineRig::Create({.plan = MakeEnginePlan({.topology = GetParam()})});
-      KVASIR_ASSERT_OK(rig);
-      KVASIR_ASSERT_OK((*rig)->scheduler().Join({.prompt = MakePrompt(20, 1), .max_tokens = 20}));
-      ASSERT_NO_FATAL_FAILURE(Prefill(**rig));
-      (*rig)->PlantNan(victim, (*rig)->last_step().sequences[0], role);
-      const std::optional<StepPlan> step = (*rig)->scheduler().NextStep();
-      ASSERT_TRUE(step.has_value());
-      const auto answers = (*rig)->ExecuteOnAll(*step);
-      for (const auto& answer : answers) {
-        EXPECT_THAT(answer, StatusIs(absl::StatusCode::kDataLoss, ": NON_FINITE: "));
-        EXPECT_EQ(ReasonOf(answer.status()), reason::kNotANumber);
-        EXPECT_EQ(answer.status(), answers[0].status());
-      }
-      EXPECT_THAT(answers[0], StatusIs(absl::StatusCode::kDataLoss,
-                                       role == Role::kTarget ? "target_verify" : "draft_block"));
-      // Engines and communicators go on: another sequence decodes, over the same blocks.
-      EXPECT_EQ((*rig)->scheduler().FailStep().size(), 1U);
-      const auto again = DecodeAll(**rig, {MakePrompt(20, 2)}, 12, true);
-      KVASIR_ASSERT_OK(again);
-      auto fresh = EngineRig::Create({.plan = (*rig)->plan()});
-      KVASIR_ASSERT_OK(fresh);
-      const auto want = DecodeAll(**fresh, {MakePrompt(20, 2)}, 12, true);
-      KVASIR_ASSERT_OK(want);
-      EXPECT_EQ(*again, *want);
-    }
+  for (std::int64_t victim = 0; victim < GetParam().topology.tp; ++victim) {
+    ASSERT_NO_FATAL_FAILURE(ExpectFault(victim, Role::kTarget, Mixer::kAttention, "target_verify"));
+    ASSERT_NO_FATAL_FAILURE(ExpectFault(victim, Role::kDraft, std::nullopt, "draft_block"));
+    if (!GetParam().rollback.has_value()) continue;
+    ASSERT_NO_FATAL_FAILURE(ExpectFault(victim, Role::kTarget, Mixer::kRecurrent, "target_verify"));
   }
 }
 
 // The counter-proof: with a context of 20 tokens each rank holds exactly its share of them, and nothing else.
 TEST_P(NanTest, EachRankHoldsItsShareOfTheContext) {
-  auto rig = EngineRig::Create({.plan = MakeEnginePlan({.topology = GetParam()})});
+  auto rig = EngineRig::Create({.plan = PlanOf(GetParam())});
   KVASIR_ASSERT_OK(rig);
   KVASIR_ASSERT_OK((*rig)->scheduler().Join({.prompt = MakePrompt(20, 1), .max_tokens = 20}));
   while ((*rig)->last_step().sequences.empty() || !(*rig)->last_step().sequences[0].last_chunk) {
@@ -74,8 +100,8 @@ TEST_P(NanTest, EachRankHoldsItsShareOfTheContext) {
   }
   const Plan& plan = (*rig)->plan();
   const PlanPool& pool = plan.pools[0];
-  for (std::int64_t rank = 0; rank < GetParam().tp; ++rank) {
-    const ContextShard shard = ShardOf(pool, RankPlace{.rank = rank, .topology = GetParam()});
+  for (std::int64_t rank = 0; rank < GetParam().topology.tp; ++rank) {
+    const ContextShard shard = ShardOf(pool, RankPlace{.rank = rank, .topology = GetParam().topology});
     for (const PlanGroup& group : pool.groups) {
       const PageGeometry page = PageGeometryOf(pool, group.layers[0]);
       std::int64_t written = 0;
@@ -93,9 +119,11 @@ TEST_P(NanTest, EachRankHoldsItsShareOfTheContext) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, NanTest,
-                         ::testing::Values(Topology{1, 1, 1}, Topology{2, 1, 1}, Topology{2, 2, 1},
-                                           Topology{4, 2, 1}, Topology{4, 4, 1}),
-                         [](const auto& its) { return NameOfTopology(its.param); });
+                         ::testing::Values(Case{{1, 1, 1}}, Case{{2, 1, 1}}, Case{{2, 2, 1}}, Case{{4, 2, 1}},
+                                           Case{{4, 4, 1}}, Case{{1, 1, 1}, StateRollback::kSnapshots},
+                                           Case{{1, 1, 1}, StateRollback::kReplay},
+                                           Case{{4, 2, 1}, StateRollback::kReplay}),
+                         [](const auto& its) { return NameOfCase(its.param); });
 
 class BrokenBackendTest : public ::testing::Test {
  protected:

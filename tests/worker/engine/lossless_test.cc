@@ -20,11 +20,15 @@ struct Case {
   Topology topology;
   std::int64_t block_tokens = 4;
   bool one_pool = true;
+  std::optional<StateRollback> rollback = std::nullopt;  // of a hybrid target; nullopt: MLA alone
+  std::int64_t parts = 1;                                // of its state
 };
 
 std::string NameOfCase(const Case& c) {
-  return absl::StrFormat("tp%d_dcp%d_i%d_b%d%s", c.topology.tp, c.topology.dcp, c.topology.interleave,
-                         c.block_tokens, c.one_pool ? "" : "_two_pools");
+  return absl::StrFormat(
+      "tp%d_dcp%d_i%d_b%d%s%s", c.topology.tp, c.topology.dcp, c.topology.interleave, c.block_tokens,
+      c.one_pool ? "" : "_two_pools",
+      c.rollback.has_value() ? absl::StrFormat("_%s_parts%d", StateRollbackName(*c.rollback), c.parts) : "");
 }
 void PrintTo(const Case& c, std::ostream* out) { *out << NameOfCase(c); }
 
@@ -34,7 +38,10 @@ Plan PlanOf(const Case& c, std::int64_t draft_tokens) {
                          .block_tokens = c.block_tokens,
                          .parents = 400,
                          .max_requests = 32,
-                         .one_pool = c.one_pool});
+                         .one_pool = c.one_pool,
+                         .hybrid = c.rollback.has_value(),
+                         .rollback = c.rollback.value_or(StateRollback::kSnapshots),
+                         .parts = c.parts});
 }
 
 // Prompts whose lengths lie on and next to every edge that a plan of the case has: block columns and chunks.
@@ -175,13 +182,23 @@ TEST_P(LosslessTest, JoinAndLeaveMidRun) {
   EXPECT_EQ((*rig)->scheduler().free_parents(), (*rig)->plan().parents - 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(, LosslessTest,
-                         ::testing::Values(Case{{.tp = 1, .dcp = 1}}, Case{{.tp = 1, .dcp = 1}, 16, false},
-                                           Case{{.tp = 2, .dcp = 1}}, Case{{.tp = 2, .dcp = 2}},
-                                           Case{{.tp = 2, .dcp = 2, .interleave = 4}, 4, false},
-                                           Case{{.tp = 4, .dcp = 2}},
-                                           Case{{.tp = 4, .dcp = 4, .interleave = 2}, 2}),
-                         [](const auto& its) { return NameOfCase(its.param); });
+INSTANTIATE_TEST_SUITE_P(
+    , LosslessTest,
+    ::testing::Values(Case{{.tp = 1, .dcp = 1}}, Case{{.tp = 1, .dcp = 1}, 16, false},
+                      Case{{.tp = 2, .dcp = 1}}, Case{{.tp = 2, .dcp = 2}},
+                      Case{{.tp = 2, .dcp = 2, .interleave = 4}, 4, false}, Case{{.tp = 4, .dcp = 2}},
+                      Case{.topology = {}, .rollback = StateRollback::kSnapshots},
+                      Case{.topology = {},
+                           .block_tokens = 16,
+                           .one_pool = false,
+                           .rollback = StateRollback::kReplay,
+                           .parts = 3},
+                      Case{.topology = {.tp = 2, .dcp = 2}, .rollback = StateRollback::kReplay},
+                      Case{
+                          .topology = {.tp = 2, .dcp = 1}, .rollback = StateRollback::kSnapshots, .parts = 3},
+                      Case{.topology = {.tp = 4, .dcp = 2}, .rollback = StateRollback::kReplay},
+                      Case{{.tp = 4, .dcp = 4, .interleave = 2}, 2}),
+    [](const auto& its) { return NameOfCase(its.param); });
 
 }  // namespace
 }  // namespace kvasir::testing

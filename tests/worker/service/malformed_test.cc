@@ -277,6 +277,9 @@ std::vector<Case> StepCases() {
           "NegativeCommitted", [](R& r) { r.mutable_step()->mutable_sequences(0)->set_committed_tokens(-1); },
           kValueOutOfRange, "step.sequences[0].committed_tokens"),
       Step(
+          "NegativePending", [](R& r) { r.mutable_step()->mutable_sequences(0)->set_pending_tokens(-1); },
+          kValueOutOfRange, "step.sequences[0].pending_tokens"),
+      Step(
           "AbsurdLimit",
           [](R& r) { r.mutable_step()->mutable_sequences(0)->set_limit_tokens(std::int64_t{1} << 60); },
           kValueOutOfRange, "step.sequences[0].limit_tokens"),

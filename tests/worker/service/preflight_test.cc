@@ -63,12 +63,12 @@ class FlawedBackend final : public Backend {
   int allocations_ = 0;
 };
 
-PrepareSpec SmallSpec() {
+PrepareSpec SmallSpec(const testing::EnginePlanOptions& options = {}) {
   PrepareSpec spec;
-  spec.plan = testing::MakeEnginePlan({});
+  spec.plan = testing::MakeEnginePlan(options);
   spec.key = {Epoch(1), "p"};
-  spec.target = testing::SmallTarget();
-  spec.draft = testing::SmallDraft();
+  spec.target = testing::TargetOf(spec.plan);
+  if (options.draft_tokens > 0) spec.draft = testing::DraftOf(spec.plan);
   spec.weight_seed = 7;
   spec.preflight = PreflightSettings{};
   return spec;
@@ -96,6 +96,21 @@ TEST(PreflightTest, RunsEveryGraphOverTheExactArena) {
   EXPECT_EQ(ran->measured.measurement.arena_bytes, spec.plan.arena_bytes);
   EXPECT_EQ(ran->graphs.size(), spec.plan.graphs.size());
   EXPECT_EQ(ran->comparisons.size(), 4U);
+}
+
+// A pass moves a recurrent state on; runs that are compared start from the same one.
+TEST(PreflightTest, RecurrentStatesUnderEveryRollback) {
+  for (const testing::EnginePlanOptions& options :
+       {testing::EnginePlanOptions{.hybrid = true, .rollback = StateRollback::kSnapshots, .parts = 3},
+        testing::EnginePlanOptions{.hybrid = true, .rollback = StateRollback::kReplay},
+        testing::EnginePlanOptions{.draft_tokens = 0, .hybrid = true}}) {
+    SCOPED_TRACE(testing::NameOf(options));
+    const PrepareSpec spec = SmallSpec(options);
+    KVASIR_ASSERT_OK(CheckGroupsSupported(spec.plan));
+    const auto ran = RunOn(spec);
+    KVASIR_ASSERT_OK(ran);
+    EXPECT_EQ(ran->graphs.size(), spec.plan.graphs.size());
+  }
 }
 
 TEST(PreflightTest, MixturesOfExpertsShrinkAndTheCachePathStays) {
@@ -172,7 +187,7 @@ INSTANTIATE_TEST_SUITE_P(
     Kinds, UnsupportedGroupTest,
     ::testing::Values(
         GroupCase{"recurrent", [](PlanGroup& g) { g.behaviour.mixer = Mixer::kRecurrent; },
-                  "recurrent state"},
+                  "recurrent state of a draft"},
         GroupCase{"window", [](PlanGroup& g) { g.behaviour.window = 128; }, "windowed attention"},
         GroupCase{"key_value", [](PlanGroup& g) { g.layers[0].layout.kind = LayoutKind::kKeyValue; },
                   "keys and values per head"}),
