@@ -12,6 +12,7 @@
 #include "worker/cpu/cpu_kernels.h"
 #include "worker/cpu/mla_decode.h"
 #include "worker/cpu/reference_decode.h"
+#include "worker/cpu/reference_experts.h"
 
 namespace kvasir {
 namespace {
@@ -69,6 +70,12 @@ class Runner {
   absl::Status operator()(const CopyRowsOp& op) { return Done(cpu::CopyRows, op); }
   absl::Status operator()(const ArgmaxOp& op) { return Done(cpu::Argmax, op); }
   absl::Status operator()(const MarkovChainOp& op) { return cpu::MarkovChain(op); }
+  absl::Status operator()(const RouteExpertsOp& op) {
+    return Done(kernels_ == CpuKernels::kReference ? cpu::ReferenceRouteExperts : cpu::RouteExperts, op);
+  }
+  absl::Status operator()(const ExpertMlpOp& op) {
+    return Done(kernels_ == CpuKernels::kReference ? cpu::ReferenceExpertMlp : cpu::ExpertMlp, op);
+  }
 
  private:
   template <class Op>

@@ -16,6 +16,7 @@
 
 #include "common/geometry/block_address.h"
 #include "common/geometry/dtype.h"
+#include "worker/engine/launch_experts.h"
 
 namespace kvasir {
 
@@ -144,12 +145,13 @@ struct AddOp {
   std::int64_t count;
 };
 
-// out = silu(gate) * up
+// out = act(gate, up); out may be one of them.
 struct SwiGluOp {
   const float* gate;  // [rows, cols]
   const float* up;    // [rows, cols]
   float* out;         // [rows, cols]
   std::int64_t rows, cols;
+  GatedActivation activation = {};
 };
 
 // x *= sigmoid(gate)
@@ -187,9 +189,10 @@ struct MarkovChainOp {
   std::int64_t requests, query_rows, vocab, rank;
 };
 
-using Launch = std::variant<EmbedOp, RmsNormOp, LinearOp, RopeOp, AbsorbQueryOp, CacheWriteOp, MlaDecodeOp,
-                            GatherHeadsOp, CombineOp, ProjectValueOp, AllReduceOp, GatherColumnsOp, AddOp,
-                            SwiGluOp, SigmoidGateOp, CopyRowsOp, ArgmaxOp, MarkovChainOp>;
+using Launch =
+    std::variant<EmbedOp, RmsNormOp, LinearOp, RopeOp, AbsorbQueryOp, CacheWriteOp, MlaDecodeOp,
+                 GatherHeadsOp, CombineOp, ProjectValueOp, AllReduceOp, GatherColumnsOp, AddOp, SwiGluOp,
+                 SigmoidGateOp, CopyRowsOp, ArgmaxOp, MarkovChainOp, RouteExpertsOp, ExpertMlpOp>;
 using LaunchList = std::vector<Launch>;
 
 }  // namespace kvasir
