@@ -124,6 +124,26 @@ ModelRef RefOf(const ModelDescription& model) {
 
 ModelDescription SmallTarget() { return SmallModel("test/small-target", 2, 24); }
 
+ModelDescription SmallExpertsTarget() {
+  ModelDescription model = SmallTarget();
+  model.name = "test/small-experts";
+  model.layers[1].mlp = {.experts = 8,
+                         .experts_per_token = 3,
+                         .shared_experts = 1,
+                         .expert_intermediate = 16,
+                         .scoring = ExpertScoring::kSigmoid,
+                         .correction_bias = true,
+                         .groups = 4,
+                         .groups_kept = 2,
+                         .routed_scale = 2.5};
+  return model;
+}
+
+ModelDescription TargetOf(const Plan& plan) {
+  const ModelDescription experts = SmallExpertsTarget();
+  return plan.target.name == experts.name ? experts : SmallTarget();
+}
+
 ModelDescription SmallDraft() {
   ModelDescription model = SmallModel("test/small-draft", 2, 0);
   model.architecture = "DSparkDraftModel";
@@ -139,7 +159,8 @@ ModelDescription SmallDraft() {
 std::string NameOf(const EnginePlanOptions& o) {
   return absl::StrFormat("tp%d_dcp%d_i%d_n%d_b%d%s%s", o.topology.tp, o.topology.dcp, o.topology.interleave,
                          o.draft_tokens, o.block_tokens, o.one_pool ? "" : "_two_pools",
-                         o.draft_first ? "_draft_first" : "");
+                         o.draft_first ? "_draft_first" : "") +
+         (o.experts ? "_experts" : "");
 }
 
 void PrintTo(const EnginePlanOptions& options, std::ostream* out) { *out << NameOf(options); }
@@ -148,7 +169,7 @@ Plan MakeEnginePlan(const EnginePlanOptions& options) {
   Plan plan;
   plan.ruleset = "native/1";
   plan.topology = options.topology;
-  plan.target = RefOf(SmallTarget());
+  plan.target = RefOf(options.experts ? SmallExpertsTarget() : SmallTarget());
   plan.draft_tokens = options.draft_tokens;
   plan.context_tokens = options.context_tokens;
   plan.max_requests = options.max_requests;

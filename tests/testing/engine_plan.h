@@ -17,6 +17,11 @@ inline constexpr std::int64_t kSmallVocab = 96;
 
 // 2 layers, hidden 32, 8 heads, latent 16 + rotary 8, vocabulary 96.
 [[nodiscard]] ModelDescription SmallTarget();
+// The same with a mixture of experts in its second layer: 8, of which 3 are chosen by sigmoid, bias and
+// groups, and a shared one.
+[[nodiscard]] ModelDescription SmallExpertsTarget();
+// The target that a plan of MakeEnginePlan names.
+[[nodiscard]] ModelDescription TargetOf(const Plan& plan);
 // 2 layers over the target's tapped layers, Markov head, the target's embedding and head.
 [[nodiscard]] ModelDescription SmallDraft();
 
@@ -32,6 +37,7 @@ struct EnginePlanOptions {
   DType dtype = DType::kBf16;
   bool one_pool = true;      // target and draft group in one pool; else a pool for each
   bool draft_first = false;  // the draft's group has the lower id
+  bool experts = false;      // the target is SmallExpertsTarget()
 };
 // "tp4_dcp2_i1_n3_b4": usable as a test name.
 [[nodiscard]] std::string NameOf(const EnginePlanOptions& options);

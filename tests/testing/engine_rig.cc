@@ -86,7 +86,7 @@ absl::Status EngineRig::AddRank(const EngineRigOptions& options, std::int64_t ra
                            .plan_id = kPlanId,
                            .epoch = Epoch(1),
                            .place = RankPlace{.rank = rank, .topology = topology},
-                           .target = SmallTarget(),
+                           .target = TargetOf(plan_),
                            .draft = std::nullopt,
                            .weight_seed = options.weight_seed,
                            .use_graphs = options.use_graphs,

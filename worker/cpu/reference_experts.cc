@@ -31,8 +31,9 @@ Doubles Scores(const RouteExpertsOp& op, const float* logits) {
 std::vector<std::size_t> Ranking(const Doubles& values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&values](std::size_t a, std::size_t b) { return values[a] > values[b]; });
+  std::sort(order.begin(), order.end(), [&values](std::size_t a, std::size_t b) {
+    return values[a] > values[b] || (values[a] == values[b] && a < b);
+  });
   return order;
 }
 

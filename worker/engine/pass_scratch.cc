@@ -13,7 +13,8 @@ constexpr std::int64_t kAlignment = 256;
 // Floats per row of each buffer, the maximum over all layers.
 struct RowSizes {
   std::int64_t hidden = 0, q_lora = 0, query = 0, row = 0, absorbed = 0, gathered = 0, partial = 0, lse = 0,
-               attended = 0, value = 0, intermediate = 0, vocab = 0;
+               attended = 0, value = 0, intermediate = 0, experts = 0, chosen = 0, shared = 0, latent = 0,
+               vocab = 0;
 };
 
 RowSizes SizesOf(const std::vector<const RoleModel*>& models) {
@@ -32,7 +33,11 @@ RowSizes SizesOf(const std::vector<const RoleModel*>& models) {
       raise(sizes.lse, layer.gathered_heads);
       raise(sizes.attended, layer.heads * layer.mla.kv_lora_rank);
       raise(sizes.value, layer.heads * layer.mla.value_dim);
-      raise(sizes.intermediate, layer.intermediate);
+      raise(sizes.intermediate, std::max(layer.intermediate, layer.expert_width));
+      raise(sizes.experts, layer.mlp.experts);
+      raise(sizes.chosen, layer.mlp.experts_per_token);
+      raise(sizes.shared, layer.mlp.experts > 0 && layer.intermediate > 0 ? model->hidden : 0);
+      raise(sizes.latent, layer.mlp.latent);
     }
   }
   return sizes;
@@ -44,6 +49,8 @@ absl::StatusOr<PassScratch> MakePassScratch(Backend& backend, const std::vector<
                                             std::int64_t rows_max) {
   const RowSizes sizes = SizesOf(models);
   PassScratch scratch;
+  static_assert(sizeof(std::int32_t) == sizeof(float));
+  float* expert_ids = nullptr;
   struct Buffer {
     float** at;
     std::int64_t row_floats;
@@ -64,6 +71,12 @@ absl::StatusOr<PassScratch> MakePassScratch(Backend& backend, const std::vector<
       {&scratch.gate, sizes.value},
       {&scratch.mlp_gate, sizes.intermediate},
       {&scratch.mlp_up, sizes.intermediate},
+      {&scratch.router_logits, sizes.experts},
+      {&expert_ids, sizes.chosen},
+      {&scratch.expert_weights, sizes.chosen},
+      {&scratch.shared, sizes.shared},
+      {&scratch.latent_in, sizes.latent},
+      {&scratch.latent_out, sizes.latent},
       {&scratch.local_logits, sizes.vocab},
       {&scratch.base_logits, sizes.vocab},
   };
@@ -79,6 +92,7 @@ absl::StatusOr<PassScratch> MakePassScratch(Backend& backend, const std::vector<
     *buffer.at = reinterpret_cast<float*>(scratch.memory->data() + offset);
     offset += bytes_of(buffer);
   }
+  scratch.expert_ids = reinterpret_cast<std::int32_t*>(expert_ids);
   return scratch;
 }
 

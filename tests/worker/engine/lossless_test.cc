@@ -20,11 +20,12 @@ struct Case {
   Topology topology;
   std::int64_t block_tokens = 4;
   bool one_pool = true;
+  bool experts = false;
 };
 
 std::string NameOfCase(const Case& c) {
-  return absl::StrFormat("tp%d_dcp%d_i%d_b%d%s", c.topology.tp, c.topology.dcp, c.topology.interleave,
-                         c.block_tokens, c.one_pool ? "" : "_two_pools");
+  return absl::StrFormat("tp%d_dcp%d_i%d_b%d%s%s", c.topology.tp, c.topology.dcp, c.topology.interleave,
+                         c.block_tokens, c.one_pool ? "" : "_two_pools", c.experts ? "_experts" : "");
 }
 void PrintTo(const Case& c, std::ostream* out) { *out << NameOfCase(c); }
 
@@ -34,7 +35,8 @@ Plan PlanOf(const Case& c, std::int64_t draft_tokens) {
                          .block_tokens = c.block_tokens,
                          .parents = 400,
                          .max_requests = 32,
-                         .one_pool = c.one_pool});
+                         .one_pool = c.one_pool,
+                         .experts = c.experts});
 }
 
 // Prompts whose lengths lie on and next to every edge that a plan of the case has: block columns and chunks.
@@ -175,13 +177,14 @@ TEST_P(LosslessTest, JoinAndLeaveMidRun) {
   EXPECT_EQ((*rig)->scheduler().free_parents(), (*rig)->plan().parents - 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(, LosslessTest,
-                         ::testing::Values(Case{{.tp = 1, .dcp = 1}}, Case{{.tp = 1, .dcp = 1}, 16, false},
-                                           Case{{.tp = 2, .dcp = 1}}, Case{{.tp = 2, .dcp = 2}},
-                                           Case{{.tp = 2, .dcp = 2, .interleave = 4}, 4, false},
-                                           Case{{.tp = 4, .dcp = 2}},
-                                           Case{{.tp = 4, .dcp = 4, .interleave = 2}, 2}),
-                         [](const auto& its) { return NameOfCase(its.param); });
+INSTANTIATE_TEST_SUITE_P(
+    , LosslessTest,
+    ::testing::Values(Case{{.tp = 1, .dcp = 1}}, Case{{.tp = 1, .dcp = 1}, 16, false},
+                      Case{{.tp = 2, .dcp = 1}}, Case{{.tp = 2, .dcp = 2}},
+                      Case{{.tp = 2, .dcp = 2, .interleave = 4}, 4, false}, Case{{.tp = 4, .dcp = 2}},
+                      Case{{.tp = 4, .dcp = 4, .interleave = 2}, 2}, Case{{.tp = 1, .dcp = 1}, 4, true, true},
+                      Case{{.tp = 2, .dcp = 2}, 4, true, true}, Case{{.tp = 4, .dcp = 2}, 4, true, true}),
+    [](const auto& its) { return NameOfCase(its.param); });
 
 }  // namespace
 }  // namespace kvasir::testing

@@ -18,7 +18,14 @@ namespace {
 constexpr std::int64_t kOutput = 14;
 constexpr std::size_t kPrompts = 17;
 
-std::string NameOfTopology(const Topology& t) { return absl::StrFormat("tp%d_dcp%d", t.tp, t.dcp); }
+struct Case {
+  Topology topology;
+  bool experts = false;
+};
+std::string NameOfCase(const Case& c) {
+  return absl::StrFormat("tp%d_dcp%d%s", c.topology.tp, c.topology.dcp, c.experts ? "_experts" : "");
+}
+void PrintTo(const Case& c, std::ostream* out) { *out << NameOfCase(c); }
 
 // Long enough for two KV splits on one rank, and short ones beside it.
 std::vector<Tokens32> Prompts() {
@@ -30,12 +37,13 @@ std::vector<Tokens32> Prompts() {
   return prompts;
 }
 
-Plan PlanOf(const Topology& topology, std::int64_t draft_tokens, std::int64_t max_requests) {
-  return MakeEnginePlan({.topology = topology,
+Plan PlanOf(const Case& c, std::int64_t draft_tokens, std::int64_t max_requests) {
+  return MakeEnginePlan({.topology = c.topology,
                          .draft_tokens = draft_tokens,
                          .parents = 300,
                          .max_requests = max_requests,
-                         .context_tokens = 200});
+                         .context_tokens = 200,
+                         .experts = c.experts});
 }
 
 bool SameBits(std::span<const float> a, std::span<const float> b) {
@@ -45,7 +53,7 @@ bool SameBits(std::span<const float> a, std::span<const float> b) {
 // Target logits of rank 0 by (prompt, position), of the rows whose whole input is the sequence's own.
 using RowLogits = std::map<std::pair<std::size_t, std::int64_t>, std::vector<float>>;
 
-class RowInvarianceTest : public ::testing::TestWithParam<Topology> {
+class RowInvarianceTest : public ::testing::TestWithParam<Case> {
  protected:
   // Each prompt alone, q = 1, bucket 1.
   void SetUp() override {
@@ -145,8 +153,9 @@ TEST_P(RowInvarianceTest, OverPageIds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, RowInvarianceTest,
-                         ::testing::Values(Topology{1, 1, 1}, Topology{2, 1, 1}, Topology{2, 2, 1}),
-                         [](const auto& its) { return NameOfTopology(its.param); });
+                         ::testing::Values(Case{{1, 1, 1}}, Case{{2, 1, 1}}, Case{{2, 2, 1}},
+                                           Case{{1, 1, 1}, true}, Case{{2, 2, 1}, true}),
+                         [](const auto& its) { return NameOfCase(its.param); });
 
 // Everything that a run computes: logits of every pass on every rank, and the arenas after each step.
 struct Trace {
@@ -205,10 +214,14 @@ void ExpectSameTrace(const Trace& a, const Trace& b) {
   EXPECT_TRUE(a.arenas == b.arenas);
 }
 
-class ReplayTest : public ::testing::TestWithParam<Topology> {};
+Plan SmallPlanOf(const Case& c) {
+  return MakeEnginePlan({.topology = c.topology, .parents = 40, .max_requests = 8, .experts = c.experts});
+}
+
+class ReplayTest : public ::testing::TestWithParam<Case> {};
 
 TEST_P(ReplayTest, EqualsEagerBitForBitOverBatchesOf8And1And8) {
-  const Plan plan = MakeEnginePlan({.topology = GetParam(), .parents = 40, .max_requests = 8});
+  const Plan plan = SmallPlanOf(GetParam());
   Trace eager;
   Trace replayed;
   ASSERT_NO_FATAL_FAILURE(RunEightOneEight(plan, false, &eager));
@@ -217,7 +230,7 @@ TEST_P(ReplayTest, EqualsEagerBitForBitOverBatchesOf8And1And8) {
 }
 
 TEST_P(ReplayTest, TwoRunsGiveTheSameBits) {
-  const Plan plan = MakeEnginePlan({.topology = GetParam(), .parents = 40, .max_requests = 8});
+  const Plan plan = SmallPlanOf(GetParam());
   Trace first;
   Trace second;
   ASSERT_NO_FATAL_FAILURE(RunEightOneEight(plan, true, &first));
@@ -226,8 +239,9 @@ TEST_P(ReplayTest, TwoRunsGiveTheSameBits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, ReplayTest,
-                         ::testing::Values(Topology{1, 1, 1}, Topology{2, 2, 1}, Topology{4, 2, 1}),
-                         [](const auto& its) { return NameOfTopology(its.param); });
+                         ::testing::Values(Case{{1, 1, 1}}, Case{{2, 2, 1}}, Case{{4, 2, 1}},
+                                           Case{{1, 1, 1}, true}, Case{{4, 2, 1}, true}),
+                         [](const auto& its) { return NameOfCase(its.param); });
 
 }  // namespace
 }  // namespace kvasir::testing
