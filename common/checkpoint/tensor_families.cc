@@ -202,8 +202,8 @@ void TensorList::AddExperts(const MlpShape& mlp) {
   const std::string block = kimi() ? "block_sparse_moe." : "mlp.";
   const std::int64_t width = mlp.latent != 0 ? mlp.latent : model_.hidden;
   Add(TensorKind::kRouter, block + "gate", {mlp.experts, model_.hidden});
-  // Only where experts are scored by a sigmoid, which the DeepSeek family does since V3.
-  AddPlain(TensorKind::kRouterBias, block + "gate.e_score_correction_bias", {mlp.experts}).optional = !kimi();
+  AddPlain(TensorKind::kRouterBias, block + "gate.e_score_correction_bias", {mlp.experts}).optional =
+      !mlp.correction_bias;
   if (mlp.shared_experts > 0) {
     const std::int64_t shared =
         mlp.shared_intermediate != 0 ? mlp.shared_intermediate : mlp.shared_experts * mlp.expert_intermediate;
@@ -212,7 +212,7 @@ void TensorList::AddExperts(const MlpShape& mlp) {
   }
   if (mlp.latent != 0) {
     Add(TensorKind::kLatentDown, block + "routed_expert_down_proj", {width, model_.hidden});
-    Add(TensorKind::kLatentNorm, block + "routed_expert_norm", {width}).optional = true;
+    Add(TensorKind::kLatentNorm, block + "routed_expert_norm", {width}).optional = !mlp.latent_norm;
     Add(TensorKind::kLatentUp, block + "routed_expert_up_proj", {model_.hidden, width});
   }
   for (std::int64_t expert = 0; expert < mlp.experts; ++expert) {

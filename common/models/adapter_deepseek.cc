@@ -32,6 +32,22 @@ class IndexerLayers {
   std::int64_t offset_;
 };
 
+// How experts are chosen. What a file leaves out is as the family's classes have it (transformers,
+// configuration_deepseek_v2.py and _v3.py): V2 takes the best by softmax, of all or of the best groups, and
+// leaves their weights; V3 and what follows it choose by sigmoid and bias ("noaux_tc").
+void ReadRouting(const ConfigObject& config, bool v2, MlpShape& mlp) {
+  mlp.scoring = ScoringOf(config.TextOr("scoring_func", v2 ? "softmax" : "sigmoid"));
+  if (mlp.scoring == ExpertScoring::kUnstated) return;
+  const std::string method = config.TextOr("topk_method", v2 ? "greedy" : "noaux_tc");
+  mlp.correction_bias = method == "noaux_tc";
+  if (method != "greedy") {
+    mlp.groups = config.IntOr("n_group", kDimRange, v2 ? 1 : 8);
+    mlp.groups_kept = config.IntOr("topk_group", kDimRange, v2 ? 1 : 4);
+  }
+  mlp.normalise = config.BoolOr("norm_topk_prob", !v2);
+  mlp.routed_scale = config.RealOr("routed_scaling_factor", kRoutedScaleRange, v2 ? 1.0 : 2.5);
+}
+
 IndexerShape ReadIndexer(const ConfigObject& config) {
   IndexerShape indexer;
   indexer.heads = config.Int("index_n_heads", kHeadsRange);
@@ -47,7 +63,10 @@ void ReadDeepseek(const ConfigObject& config, ModelDescription& model) {
   model.rope = ReadRope(config);
   const MlaShape mla = ReadMla(config);
   const std::int64_t layers = ReadLayerCount(config);
-  const LayerMlps mlps = ReadMlps(config, {}, layers);
+  LayerMlps mlps = ReadMlps(config, {}, layers);
+  if (mlps.experts.experts > 0) {
+    ReadRouting(config, model.architecture == "DeepseekV2ForCausalLM", mlps.experts);
+  }
   const bool sparse = config.Has("index_topk");
   const IndexerShape indexer = sparse ? ReadIndexer(config) : IndexerShape{};
   const IndexerLayers builds(config);

@@ -2,6 +2,7 @@
 // lists that count layers from 1 and must name every layer exactly once.
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -45,6 +46,36 @@ std::vector<LayerKind> ReadKinds(const ConfigObject& linear, std::int64_t layers
   return kinds;
 }
 
+// What a file leaves out is as in the family's class (vLLM, transformers_utils/configs/kimi_linear.py); the
+// gate always has a correction bias. K3 lets experts work in a latent that may be normed before it is
+// projected back, and has SiTU in every MLP (vLLM, models/kimi_k3/nvidia/model.py: KimiMoE, KimiMLP).
+void ReadRouting(const ConfigObject& config, MlpShape& mlp) {
+  mlp.scoring = ScoringOf(config.TextOr("moe_router_activation_func", "sigmoid"));
+  mlp.latent_norm = mlp.latent > 0 && config.BoolOr("latent_moe_use_norm", false);
+  if (mlp.scoring == ExpertScoring::kUnstated) return;
+  mlp.correction_bias = true;
+  if (config.BoolOr("use_grouped_topk", true)) {
+    mlp.groups = config.IntOr("num_expert_group", kDimRange, 1);
+    mlp.groups_kept = config.IntOr("topk_group", kDimRange, 1);
+  }
+  mlp.normalise = config.BoolOr("moe_renormalize", true);
+  mlp.routed_scale = config.RealOr("routed_scaling_factor", kRoutedScaleRange, 1.0);
+}
+
+void ReadActivation(const ConfigObject& config, MlpShape& mlp) {
+  constexpr RealRange kBetaRange{1e-6, 1e6};
+  const std::string name = config.TextOr("hidden_act", "silu");
+  if (name == "silu") return;
+  if (name != "situ") {
+    config.Fail(ConfigFault::kUnsupported, "hidden_act", "known: silu, situ");
+    return;
+  }
+  mlp.situ_beta = config.RealOr("activation_situ_beta", kBetaRange, 1.0);
+  if (config.Has("activation_situ_linear_beta")) {
+    mlp.situ_linear_beta = config.Real("activation_situ_linear_beta", kBetaRange);
+  }
+}
+
 }  // namespace
 
 void ReadKimiLinear(const ConfigObject& config, ModelDescription& model) {
@@ -54,12 +85,16 @@ void ReadKimiLinear(const ConfigObject& config, ModelDescription& model) {
   mla.rotate = !config.BoolOr("mla_use_nope", false);
   mla.output_gate = config.BoolOr("mla_use_output_gate", false);
   const std::int64_t layers = ReadLayerCount(config);
-  const LayerMlps mlps = ReadMlps(config,
-                                  {.experts = "num_experts",
-                                   .per_token = "num_experts_per_token",
-                                   .shared = "num_shared_experts",
-                                   .latent = "routed_expert_hidden_size"},
-                                  layers);
+  LayerMlps mlps = ReadMlps(config,
+                            {.experts = "num_experts",
+                             .per_token = "num_experts_per_token",
+                             .shared = "num_shared_experts",
+                             .latent = "routed_expert_hidden_size"},
+                            layers);
+  if (mlps.experts.experts > 0) ReadRouting(config, mlps.experts);
+  ReadActivation(config, mlps.dense);
+  ReadActivation(config, mlps.experts);
+  model.residual_block = config.IntOr("attn_res_block_size", {0, kLayersMax}, 0);
   const std::optional<ConfigObject> linear = config.Object("linear_attn_config");
   if (!linear.has_value()) return;
   KdaShape kda;

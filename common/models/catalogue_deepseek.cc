@@ -19,7 +19,12 @@ ModelDescription V2Lite() {
   m.rope = {.factor = 40, .original_context = 4096, .mscale = 0.707, .mscale_all_dim = 0.707};
   Add(m, 1, V3Mla(16, 0), Dense(10944));
   Add(m, 26, V3Mla(16, 0),
-      {.experts = 64, .experts_per_token = 6, .shared_experts = 2, .expert_intermediate = 1408});
+      {.experts = 64,
+       .experts_per_token = 6,
+       .shared_experts = 2,
+       .expert_intermediate = 1408,
+       .scoring = ExpertScoring::kSoftmax,
+       .normalise = false});
   return m;
 }
 
@@ -28,8 +33,11 @@ ModelDescription V3() {
       Make({.architecture = "DeepseekV3ForCausalLM", .hidden = 7168, .vocab = 129280, .context = 163840});
   m.rope = {.factor = 40, .original_context = 4096, .mscale = 1, .mscale_all_dim = 1};
   Add(m, 3, V3Mla(128, 1536), Dense(18432));
-  Add(m, 58, V3Mla(128, 1536),
-      {.experts = 256, .experts_per_token = 8, .shared_experts = 1, .expert_intermediate = 2048});
+  MlpShape experts = BySigmoid(
+      {.experts = 256, .experts_per_token = 8, .shared_experts = 1, .expert_intermediate = 2048}, 2.5);
+  experts.groups = 8;
+  experts.groups_kept = 4;
+  Add(m, 58, V3Mla(128, 1536), experts);
   PredictLikeLast(m);
   m.quantisation = Fp8Blocks();
   return m;

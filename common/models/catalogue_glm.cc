@@ -49,7 +49,9 @@ ModelDescription Glm5(std::int64_t context, double theta) {
                      .rope_dim = 64,
                      .value_dim = 256};
   Add(m, 3, mla, Dense(12288));
-  Add(m, 75, mla, {.experts = 256, .experts_per_token = 8, .shared_experts = 1, .expert_intermediate = 2048});
+  Add(m, 75, mla,
+      BySigmoid({.experts = 256, .experts_per_token = 8, .shared_experts = 1, .expert_intermediate = 2048},
+                2.5));
   for (ModelLayer& layer : m.layers) layer.extra = {kIndexer};
   PredictLikeLast(m);
   return m;

@@ -32,12 +32,19 @@ ModelDescription K3() {
   mla.rotate = false;
   mla.output_gate = true;
   Add(m, 1, mla, Dense(33792));
-  Add(m, 92, mla,
-      {.experts = 896,
-       .experts_per_token = 16,
-       .shared_experts = 2,
-       .expert_intermediate = 3072,
-       .latent = 3584});
+  MlpShape experts = BySigmoid({.experts = 896,
+                                .experts_per_token = 16,
+                                .shared_experts = 2,
+                                .expert_intermediate = 3072,
+                                .latent = 3584},
+                               1.0);
+  experts.latent_norm = true;
+  Add(m, 92, mla, experts);
+  for (ModelLayer& layer : m.layers) {
+    layer.mlp.situ_beta = 4;
+    layer.mlp.situ_linear_beta = 25;
+  }
+  m.residual_block = 12;
   MixKda(m,
          {.heads = 96, .head_dim = 128, .conv_kernel = 4, .full_rank_gate = true, .gate_lower_bound = -5.0});
   m.quantisation = FourBitExperts("compressed-tensors", 8);
@@ -53,7 +60,9 @@ ModelDescription Linear48B() {
   MlaShape mla = Mla(32, 0);
   mla.rotate = false;
   Add(m, 1, mla, Dense(9216));
-  Add(m, 26, mla, {.experts = 256, .experts_per_token = 8, .shared_experts = 1, .expert_intermediate = 1024});
+  Add(m, 26, mla,
+      BySigmoid({.experts = 256, .experts_per_token = 8, .shared_experts = 1, .expert_intermediate = 1024},
+                2.446));
   MixKda(m, {.heads = 32, .head_dim = 128, .conv_kernel = 4});
   return m;
 }
@@ -62,7 +71,8 @@ ModelDescription K2Layers(const Frame& frame) {
   ModelDescription m = Make(frame);
   Add(m, 1, Mla(64, 1536), Dense(18432));
   Add(m, 60, Mla(64, 1536),
-      {.experts = 384, .experts_per_token = 8, .shared_experts = 1, .expert_intermediate = 2048});
+      BySigmoid({.experts = 384, .experts_per_token = 8, .shared_experts = 1, .expert_intermediate = 2048},
+                2.827));
   return m;
 }
 

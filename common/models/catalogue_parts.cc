@@ -31,6 +31,13 @@ AttentionShape Windowed(AttentionShape attention, std::int64_t window) {
 
 MlpShape Dense(std::int64_t intermediate) { return {.intermediate = intermediate}; }
 
+MlpShape BySigmoid(MlpShape experts, double scale) {
+  experts.scoring = ExpertScoring::kSigmoid;
+  experts.correction_bias = true;
+  experts.routed_scale = scale;
+  return experts;
+}
+
 void Add(ModelDescription& model, std::int64_t count, const MixerShape& mixer, const MlpShape& mlp) {
   for (std::int64_t i = 0; i < count; ++i) {
     model.layers.push_back(

@@ -46,6 +46,8 @@ struct Frame {
 [[nodiscard]] AttentionShape Heads(std::int64_t heads, std::int64_t kv_heads, std::int64_t dim);
 [[nodiscard]] AttentionShape Windowed(AttentionShape attention, std::int64_t window);
 [[nodiscard]] MlpShape Dense(std::int64_t intermediate);
+// `experts` chosen as DeepSeek-V3 does: sigmoid, a correction bias, normalised weights times `scale`.
+[[nodiscard]] MlpShape BySigmoid(MlpShape experts, double scale);
 
 // Appends `count` layers of one mixer and MLP.
 void Add(ModelDescription& model, std::int64_t count, const MixerShape& mixer, const MlpShape& mlp);

@@ -116,15 +116,42 @@ void CheckSharing(FaultKeeper& check, const std::string& where, const AttentionS
                 "expected an earlier attention layer with a cache of its own and rows of the same form");
 }
 
+// Whether the fields that say how experts are chosen are as a layer without experts has them.
+bool RoutesNothing(const MlpShape& mlp) {
+  const MlpShape none;
+  return mlp.scoring == none.scoring && mlp.correction_bias == none.correction_bias &&
+         mlp.groups == none.groups && mlp.groups_kept == none.groups_kept &&
+         mlp.normalise == none.normalise && mlp.routed_scale == none.routed_scale;
+}
+
+void CheckRouting(FaultKeeper& check, const std::string& where, const MlpShape& mlp) {
+  check.Require(mlp.scoring != ExpertScoring::kUnstated || RoutesNothing(mlp), where + "scoring", 0,
+                "fields say how experts are chosen, so the scoring must be stated");
+  check.Require(mlp.experts % mlp.groups == 0, where + "groups", mlp.groups,
+                absl::StrFormat("it must divide experts = %d", mlp.experts));
+  check.Require(mlp.groups_kept <= mlp.groups, where + "groups_kept", mlp.groups_kept,
+                absl::StrFormat("expected 1 .. groups = %d", mlp.groups));
+  const std::int64_t size = mlp.experts / mlp.groups;
+  check.Require(mlp.groups == 1 || !mlp.correction_bias || size >= 2, where + "groups", mlp.groups,
+                absl::StrFormat("a group counts as the sum of its two best experts, and groups of %d "
+                                "experts have %d",
+                                mlp.experts, size));
+  check.Require(mlp.experts_per_token <= size * mlp.groups_kept, where + "experts_per_token",
+                mlp.experts_per_token,
+                absl::StrFormat("%d groups of %d experts are kept to choose from", mlp.groups_kept, size));
+}
+
 void CheckMlp(FaultKeeper& check, const std::string& where, const MlpShape& mlp) {
   CheckLimits(check, where, mlp);
   if (mlp.experts == 0) {
     check.Require(mlp.experts_per_token == 0 && mlp.shared_experts == 0 && mlp.expert_intermediate == 0 &&
-                      mlp.shared_intermediate == 0 && mlp.latent == 0,
+                      mlp.shared_intermediate == 0 && mlp.latent == 0 && !mlp.latent_norm &&
+                      RoutesNothing(mlp),
                   where + "experts", mlp.experts,
-                  "the layer has no experts, so the other expert fields must be 0");
+                  "the layer has no experts, so the other expert fields must be 0 or left out");
     return;
   }
+  if (check.ok()) CheckRouting(check, where, mlp);
   check.Require(mlp.experts_per_token >= 1 && mlp.experts_per_token <= mlp.experts,
                 where + "experts_per_token", mlp.experts_per_token,
                 absl::StrFormat("expected 1 .. experts = %d", mlp.experts));
@@ -213,6 +240,7 @@ std::optional<ConfigError> FindModelFault(const ModelDescription& model) {
   check.Require(model.dtype != DType::kFp8E4M3, "dtype", 0, "weights are described as bf16, f16 or f32");
   check.Real("rms_eps", model.rms_eps, 1e-30, 1.0);
   check.Range("layer_embedding", model.layer_embedding, 0, kDimMax);
+  check.Range("residual_block", model.residual_block, 0, kLayersMax);
   CheckLimits(check, "rope ", model.rope);
   check.Range("rope original_context", model.rope.original_context, NeedsOriginalContext(model.rope) ? 1 : 0,
               kContextTokensMax);

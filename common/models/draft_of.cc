@@ -24,6 +24,7 @@ absl::StatusOr<ModelDescription> MtpDraft(const ModelDescription& target) {
   draft.encoder.reset();
   draft.multimodal = false;
   draft.layer_embedding = 0;
+  draft.residual_block = 0;
   draft.draft = DraftShape{.method = DraftMethod::kMtp,
                            .causal = true,
                            .target_taps = {},

@@ -15,6 +15,16 @@
 
 namespace kvasir {
 
+// What makes scores of a router's logits.
+enum class ExpertScoring : std::int8_t {
+  kUnstated,  // the family's routing is not described: such a layer can be planned, not run
+  kSoftmax,   // over all experts
+  kSigmoid,   // of each expert
+};
+
+// `scoring` to `routed_scale` say how a token's experts are chosen; worker/engine/launch.h has the formula
+// (RouteExpertsOp). With a correction bias experts are chosen by score + bias and a group of experts counts
+// as the sum of its two best; without one by the score and the group's best. Weights are scores either way.
 struct MlpShape {
   std::int64_t intermediate = 0;  // of the dense MLP (beside the experts too, where a layer has both)
   std::int64_t experts = 0;       // routed; 0 for a dense MLP
@@ -24,6 +34,22 @@ struct MlpShape {
   std::int64_t shared_intermediate = 0;  // of all shared experts together; 0 = shared_experts * expert_...
   std::int64_t latent = 0;               // width that routed experts work in; 0 = the model's hidden
   bool gated = true;                     // three matrices (gate, up, down); false: two
+  ExpertScoring scoring = ExpertScoring::kUnstated;
+  bool correction_bias = false;
+  std::int64_t groups = 1;       // of consecutive experts, equal in size
+  std::int64_t groups_kept = 1;  // chosen first; experts come from these alone
+  bool normalise = true;         // chosen weights are divided by their sum
+  double routed_scale = 1.0;     // then multiplied with this
+  bool latent_norm = false;      // an RMS norm over the experts' summed latent, before it is projected back
+  // SiTU instead of SiLU, in every MLP of the layer (0: SiLU):
+  // situ_beta * tanh(gate / situ_beta) * sigmoid(gate) * up, with up limited in the same way by
+  // situ_linear_beta (0: not at all).
+  double situ_beta = 0.0;
+  double situ_linear_beta = 0.0;
+  // Width of all shared experts together.
+  [[nodiscard]] std::int64_t shared_width() const {
+    return shared_intermediate > 0 ? shared_intermediate : shared_experts * expert_intermediate;
+  }
   friend bool operator==(const MlpShape&, const MlpShape&) = default;
 };
 
@@ -140,6 +166,7 @@ struct ModelDescription {
   std::optional<EncoderShape> encoder;
   WeightQuantisation quantisation;
   std::int64_t layer_embedding = 0;  // width of a table of token embeddings that each layer has; 0: none
+  std::int64_t residual_block = 0;   // Kimi-K3's attention residuals, over blocks of so many layers; 0: none
   bool multimodal = false;           // with vision or audio parts, whose weights are not described
   friend bool operator==(const ModelDescription&, const ModelDescription&) = default;
 };

@@ -31,6 +31,8 @@ inline constexpr IntRange kTokensOrNone{0, kContextTokensMax};
 inline constexpr IntRange kKernel{2, kDimMax};
 inline constexpr RealRange kFactor{1.0, 1e6};
 inline constexpr RealRange kTheta{1.0, 1e12};
+inline constexpr RealRange kExpertScale{1e-6, 1e6};
+inline constexpr RealRange kSituBeta{0.0, 1e6};
 
 inline constexpr std::array kDraftMethods = {
     std::pair{DraftMethod::kDspark, std::string_view("dspark")},
@@ -54,6 +56,12 @@ inline constexpr std::array kRopeKinds = {
     std::pair{RopeKind::kLlama3, std::string_view("llama3")},
     std::pair{RopeKind::kLongrope, std::string_view("longrope")},
     std::pair{RopeKind::kProportional, std::string_view("proportional")},
+};
+
+inline constexpr std::array kExpertScorings = {
+    std::pair{ExpertScoring::kUnstated, std::string_view("unstated")},
+    std::pair{ExpertScoring::kSoftmax, std::string_view("softmax")},
+    std::pair{ExpertScoring::kSigmoid, std::string_view("sigmoid")},
 };
 
 void Walk(auto& w, A<AttentionShape> auto& s) {
@@ -175,6 +183,15 @@ void Walk(auto& w, A<MlpShape> auto& s) {
   w.IntUnless("shared_intermediate", s.shared_intermediate, kDimOrNone, 0);
   w.IntUnless("latent", s.latent, kDimOrNone, 0);
   w.BoolUnless("gated", s.gated, true);
+  w.EnumUnless("scoring", s.scoring, kExpertScorings, ExpertScoring::kUnstated);
+  w.BoolUnless("correction_bias", s.correction_bias, false);
+  w.IntUnless("groups", s.groups, kDim, 1);
+  w.IntUnless("groups_kept", s.groups_kept, kDim, 1);
+  w.BoolUnless("normalise", s.normalise, true);
+  w.RealUnless("routed_scale", s.routed_scale, kExpertScale, 1.0);
+  w.BoolUnless("latent_norm", s.latent_norm, false);
+  w.RealUnless("situ_beta", s.situ_beta, kSituBeta, 0.0);
+  w.RealUnless("situ_linear_beta", s.situ_linear_beta, kSituBeta, 0.0);
 }
 
 void Walk(auto& w, A<Rope> auto& s) {

@@ -4,7 +4,8 @@
 //   text    = "kvasir.model/1" LF header layers [mtp] [encoder] [quant] [draft] "end" LF
 //   header  = "name " word LF "architecture " word LF "hidden " int LF "vocab " int LF "context " int LF
 //             "dtype " dtype LF "rms_eps " real LF "rope" fields LF "tied_embedding " bool LF
-//             ["layer_embedding " int LF] ["multimodal true" LF] "layers " int LF
+//             ["layer_embedding " int LF] ["residual_block " int LF] ["multimodal true" LF]
+//             "layers " int LF
 //   layers  = one line a layer, by index: "layer " int " " shape *(" extra " shape) " mlp" fields LF
 //   shape   = kind fields                  kind: a word of mixer_shapes.h
 //   mtp     = "mtp depth=" int " layers=" int LF layers
@@ -135,6 +136,7 @@ std::string ModelToText(const ModelDescription& model) {
   AddLine("rope", model.rope, out);
   AddWord("tied_embedding", Words(model.tied_embedding), out);
   if (model.layer_embedding != 0) AddWord("layer_embedding", std::to_string(model.layer_embedding), out);
+  if (model.residual_block != 0) AddWord("residual_block", std::to_string(model.residual_block), out);
   if (model.multimodal) AddWord("multimodal", "true", out);
   AddWord("layers", std::to_string(model.layers.size()), out);
   AddLayers(model.layers, out);

@@ -207,6 +207,9 @@ absl::StatusOr<ModelDescription> ReadHeader(TextReader& text) {
   if (text.NextStartsWith("layer_embedding ")) {
     KVASIR_ASSIGN_OR_RETURN(model.layer_embedding, IntLine(text, "layer_embedding"));
   }
+  if (text.NextStartsWith("residual_block ")) {
+    KVASIR_ASSIGN_OR_RETURN(model.residual_block, IntLine(text, "residual_block"));
+  }
   if (text.NextStartsWith("multimodal ")) {
     LineReader multimodal = text.Line();
     multimodal.Expect("multimodal");

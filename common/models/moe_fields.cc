@@ -31,6 +31,11 @@ MlpShape ReadExperts(const ConfigObject& config, const ExpertFields& fields) {
   return mlp;
 }
 
+ExpertScoring ScoringOf(std::string_view word) {
+  if (word == "softmax") return ExpertScoring::kSoftmax;
+  return word == "sigmoid" ? ExpertScoring::kSigmoid : ExpertScoring::kUnstated;
+}
+
 bool HasExperts(const ConfigObject& config, const ExpertFields& fields) {
   return config.IntOr(fields.experts, kDimOrNoneRange, 0) > 0;
 }

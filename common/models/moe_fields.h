@@ -26,6 +26,11 @@ struct ExpertFields {
 // Whether the file names at least one expert.
 [[nodiscard]] bool HasExperts(const ConfigObject& config, const ExpertFields& fields);
 
+// The scoring that a file calls `word`; unstated where nothing here knows it, so that the model can still be
+// planned.
+[[nodiscard]] ExpertScoring ScoringOf(std::string_view word);
+inline constexpr RealRange kRoutedScaleRange{1e-6, 1e6};
+
 // What each layer has; a dense MLP or experts.
 struct LayerMlps {
   MlpShape dense;

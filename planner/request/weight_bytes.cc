@@ -132,9 +132,7 @@ class Counter {
     double bytes = matrices * hidden_ * real(mlp.intermediate) * BytesPerWeight(stored.dense, model_.dtype);
     bytes += real(mlp.experts) * matrices * width * real(mlp.expert_intermediate) *
              BytesPerWeight(stored.experts, model_.dtype);
-    const std::int64_t shared =
-        mlp.shared_intermediate > 0 ? mlp.shared_intermediate : mlp.shared_experts * mlp.expert_intermediate;
-    bytes += matrices * hidden_ * real(shared) * BytesPerWeight(stored.shared, model_.dtype);
+    bytes += matrices * hidden_ * real(mlp.shared_width()) * BytesPerWeight(stored.shared, model_.dtype);
     const double router = hidden_ * real(mlp.experts) * 4;
     const double latent =
         mlp.latent > 0 ? 2 * hidden_ * real(mlp.latent) * real(DTypeBytes(model_.dtype)) : 0;

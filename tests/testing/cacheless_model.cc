@@ -7,13 +7,11 @@
 #include "common/base/status_macros.h"
 #include "tests/testing/expanded_forward.h"
 #include "worker/cpu/cpu_backend.h"
-#include "worker/engine/role_model.h"
+#include "worker/engine/mlp_weights.h"
 #include "worker/engine/weight_set.h"
 
 namespace kvasir::testing {
-namespace {
 
-// The weights of a whole model; `shape` holds no plan, only what DeclareWeights asks for.
 RoleModel WholeModel(Role role, const ModelDescription& model) {
   RoleModel whole;
   whole.role = role;
@@ -29,11 +27,13 @@ RoleModel WholeModel(Role role, const ModelDescription& model) {
       const auto& mla = std::get<MlaShape>(described.mixer);
       layer.mixer = MlaLayer{.shape = mla, .heads = mla.heads};
     }
-    layer.intermediate = described.mlp.intermediate;
+    ShardMlp(described.mlp, 1, &layer);
     whole.layers.push_back(layer);
   }
   return whole;
 }
+
+namespace {
 
 class CachelessModelImpl : public CachelessModel {
  public:

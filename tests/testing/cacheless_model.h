@@ -21,8 +21,12 @@
 #include "common/geometry/dtype.h"
 #include "common/models/model_description.h"
 #include "tests/testing/model_ranks.h"
+#include "worker/engine/role_model.h"
 
 namespace kvasir::testing {
+
+// The sizes of a whole model on one rank, for weights without a plan.
+[[nodiscard]] RoleModel WholeModel(Role role, const ModelDescription& model);
 
 struct CachelessOptions {
   ModelDescription target;

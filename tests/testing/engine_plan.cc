@@ -15,33 +15,10 @@
 namespace kvasir::testing {
 namespace {
 
-MlaShape SmallMla(std::int64_t q_lora_rank) {
-  return MlaShape{.heads = 8,
-                  .q_lora_rank = q_lora_rank,
-                  .kv_lora_rank = 16,
-                  .nope_dim = 8,
-                  .rope_dim = 8,
-                  .value_dim = 8};
-}
-
-ModelDescription SmallModel(std::string name, std::int64_t layers, std::int64_t q_lora_rank) {
-  ModelDescription model;
-  model.name = std::move(name);
-  model.architecture = "DeepseekV3ForCausalLM";
-  model.hidden = 32;
-  model.vocab = kSmallVocab;
-  model.context = 1024;
-  for (std::int64_t i = 0; i < layers; ++i) {
-    model.layers.push_back(ModelLayer{.index = static_cast<std::int32_t>(i),
-                                      .mixer = SmallMla(q_lora_rank),
-                                      .mlp = MlpShape{.intermediate = 48}});
-  }
-  return model;
-}
-
 ModelDescription ModelOf(const EnginePlanOptions& options, Role role) {
-  if (role == Role::kTarget) return options.hybrid ? HybridTarget() : SmallTarget();
-  return options.hybrid ? HybridDraft() : SmallDraft();
+  if (role == Role::kDraft) return options.hybrid ? HybridDraft() : SmallDraft();
+  if (options.hybrid) return options.experts ? HybridExpertsTarget() : HybridTarget();
+  return options.experts ? SmallExpertsTarget() : SmallTarget();
 }
 
 PlanGroup MakeGroup(const EnginePlanOptions& options, Role role, std::int64_t* offset) {
@@ -189,55 +166,12 @@ ModelRef RefOf(const ModelDescription& model) {
 
 }  // namespace
 
-ModelDescription SmallTarget() { return SmallModel("test/small-target", 2, 24); }
-
-ModelDescription SmallDraft() {
-  ModelDescription model = SmallModel("test/small-draft", 2, 0);
-  model.architecture = "DSparkDraftModel";
-  model.draft = DraftShape{.causal = false,
-                           .target_taps = {0, 1},
-                           .target_hidden = 32,
-                           .target_layers = 2,
-                           .mask_token = kSmallVocab - 1,
-                           .markov_rank = 8};
-  return model;
-}
-
-ModelDescription HybridTarget() {
-  ModelDescription model = SmallModel("test/hybrid-target", 4, 24);
-  model.architecture = "KimiLinearForCausalLM";
-  const KdaShape kda{.heads = 8, .head_dim = 8, .conv_kernel = 4};
-  KdaShape bounded = kda;
-  bounded.full_rank_gate = true;
-  bounded.gate_lower_bound = -5;
-  model.layers[0].mixer = kda;
-  std::get<MlaShape>(model.layers[1].mixer).rotate = false;
-  model.layers[2].mixer = bounded;
-  model.layers[3].mixer = kda;
-  return model;
-}
-
-ModelDescription HybridDraft() {
-  ModelDescription model = SmallDraft();
-  model.name = "test/hybrid-draft";
-  model.draft->target_taps = {1, 3};
-  model.draft->target_layers = 4;
-  return model;
-}
-
-ModelDescription TargetOf(const Plan& plan) {
-  return plan.target.name == SmallTarget().name ? SmallTarget() : HybridTarget();
-}
-
-ModelDescription DraftOf(const Plan& plan) {
-  return plan.draft.name == SmallDraft().name ? SmallDraft() : HybridDraft();
-}
-
 std::string NameOf(const EnginePlanOptions& o) {
   return absl::StrFormat(
-      "tp%d_dcp%d_i%d_n%d_b%d%s%s%s", o.topology.tp, o.topology.dcp, o.topology.interleave, o.draft_tokens,
+      "tp%d_dcp%d_i%d_n%d_b%d%s%s%s%s", o.topology.tp, o.topology.dcp, o.topology.interleave, o.draft_tokens,
       o.block_tokens, o.one_pool ? "" : "_two_pools", o.draft_first ? "_draft_first" : "",
-      o.hybrid ? absl::StrFormat("_%s_parts%d", StateRollbackName(o.rollback), o.parts) : "");
+      o.hybrid ? absl::StrFormat("_%s_parts%d", StateRollbackName(o.rollback), o.parts) : "",
+      o.experts ? "_experts" : "");
 }
 
 void PrintTo(const EnginePlanOptions& options, std::ostream* out) { *out << NameOf(options); }

@@ -11,23 +11,9 @@
 
 #include "common/models/model_description.h"
 #include "common/plan/plan.h"
+#include "tests/testing/engine_models.h"
 
 namespace kvasir::testing {
-
-inline constexpr std::int64_t kSmallVocab = 96;
-
-// 2 layers, hidden 32, 8 heads, latent 16 + rotary 8, vocabulary 96.
-[[nodiscard]] ModelDescription SmallTarget();
-// 2 layers over the target's tapped layers, Markov head, the target's embedding and head.
-[[nodiscard]] ModelDescription SmallDraft();
-// 4 layers: KDA (8 heads of 8, kernel 4), MLA without rotation, KDA with K3's gates, KDA; else as
-// SmallTarget.
-[[nodiscard]] ModelDescription HybridTarget();
-// As SmallDraft, over layers 1 and 3.
-[[nodiscard]] ModelDescription HybridDraft();
-// The models that a plan of MakeEnginePlan names.
-[[nodiscard]] ModelDescription TargetOf(const Plan& plan);
-[[nodiscard]] ModelDescription DraftOf(const Plan& plan);
 
 struct EnginePlanOptions {
   Topology topology = {};
@@ -44,6 +30,7 @@ struct EnginePlanOptions {
   bool hybrid = false;       // HybridTarget; its states have a pool
   StateRollback rollback = StateRollback::kSnapshots;  // of a hybrid target with a draft
   std::int64_t parts = 1;                              // 1 or 3: of a hybrid target's state
+  bool experts = false;                                // layers mix experts
 };
 // "tp4_dcp2_i1_n3_b4": usable as a test name.
 [[nodiscard]] std::string NameOf(const EnginePlanOptions& options);

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "common/geometry/bf16.h"
+#include "tests/testing/expanded_experts.h"
 
 namespace kvasir::testing {
 namespace {
@@ -205,13 +206,7 @@ void ExpandedForward::RecurrentHead(const KdaLayer& layer, std::size_t head, con
 }
 
 void ExpandedForward::Mlp(const RoleLayer& layer, std::vector<double>* x) const {
-  const LayerWeights& w = layer.weights;
-  const std::vector<double> normed = Norm(*x, w.mlp_norm);
-  const std::size_t intermediate = static_cast<std::size_t>(layer.intermediate);
-  std::vector<double> gate = Times(w.mlp_gate, intermediate, normed);
-  const std::vector<double> up = Times(w.mlp_up, intermediate, normed);
-  for (std::size_t i = 0; i < intermediate; ++i) gate[i] *= Sigmoid(gate[i]) * up[i];
-  AddTo(*x, Times(w.mlp_down, x->size(), gate));
+  AddTo(*x, ExpandedMlp(layer, static_cast<double>(model_.eps), Norm(*x, layer.weights.mlp_norm)));
 }
 
 std::vector<double> ExpandedForward::Embedding(std::int32_t token) const {

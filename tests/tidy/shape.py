@@ -11,6 +11,7 @@ LIMITS = (  # the first prefix and suffix that match a path decide
     ('tests/', ('.py',), 500),
     ('proto/', ('.proto',), 800),
     ('tools/shell/', ('.sh',), 120),
+    ('tools/', ('.py',), 250),
     ('tools/', ('',), 60),
 )
 NO_LIMIT = ('tests/golden/', 'docs/', 'tests/fuzz/corpus/')

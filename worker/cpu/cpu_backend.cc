@@ -13,6 +13,7 @@
 #include "worker/cpu/mla_decode.h"
 #include "worker/cpu/recurrent.h"
 #include "worker/cpu/reference_decode.h"
+#include "worker/cpu/reference_experts.h"
 
 namespace kvasir {
 namespace {
@@ -79,6 +80,12 @@ class Runner {
   }
   absl::Status operator()(const KdaStepOp& op) {
     return Done(Reference() ? cpu::ReferenceKdaStep : cpu::KdaStep, op);
+  }
+  absl::Status operator()(const RouteExpertsOp& op) {
+    return Done(Reference() ? cpu::ReferenceRouteExperts : cpu::RouteExperts, op);
+  }
+  absl::Status operator()(const ExpertMlpOp& op) {
+    return Done(Reference() ? cpu::ReferenceExpertMlp : cpu::ExpertMlp, op);
   }
 
  private:

@@ -26,6 +26,10 @@ void SwiGlu(const SwiGluOp& op);
 void SigmoidGate(const SigmoidGateOp& op);
 void CopyRows(const CopyRowsOp& op);
 
+// experts.cc
+void RouteExperts(const RouteExpertsOp& op);
+void ExpertMlp(const ExpertMlpOp& op);
+
 // cache_write.cc
 void CacheWrite(const CacheWriteOp& op);
 

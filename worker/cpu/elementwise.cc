@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <cmath>
 
 #include "absl/strings/str_format.h"
 #include "worker/cpu/cpu_kernels.h"
+#include "worker/cpu/gated.h"
 
 namespace kvasir::cpu {
 
@@ -22,15 +22,9 @@ void Add(const AddOp& op) {
   for (std::int64_t i = 0; i < op.count; ++i) op.x[i] += op.y[i];
 }
 
-namespace {
-
-float Sigmoid(float x) { return 1.0F / (1.0F + std::exp(-x)); }
-
-}  // namespace
-
 void SwiGlu(const SwiGluOp& op) {
   for (std::int64_t i = 0; i < op.rows * op.cols; ++i) {
-    op.out[i] = op.gate[i] * Sigmoid(op.gate[i]) * op.up[i];
+    op.out[i] = Gated(op.activation, op.gate[i], op.up[i]);
   }
 }
 

@@ -178,7 +178,8 @@ void ReferenceKdaGate(const KdaGateOp& op) {
     const double g = op.lower_bound < 0 ? D(op.lower_bound) * Sigmoid(rate * f) : -rate * softplus;
     op.decay[i] = static_cast<float>(std::exp(g));
   }
-  for (std::int64_t i = 0; i < op.rows * op.heads; ++i) op.beta[i] = static_cast<float>(Sigmoid(D(op.beta[i])));
+  for (std::int64_t i = 0; i < op.rows * op.heads; ++i)
+    op.beta[i] = static_cast<float>(Sigmoid(D(op.beta[i])));
 }
 
 void ReferenceKdaStep(const KdaStepOp& op) {

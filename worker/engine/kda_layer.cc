@@ -111,18 +111,18 @@ void DeclareKdaWeights(const std::string& prefix, const RankPlace& place, std::i
   rows(MatrixSpec(prefix + "q_conv", width, shape.conv_kernel), &out.q_conv);
   rows(MatrixSpec(prefix + "k_conv", width, shape.conv_kernel), &out.k_conv);
   rows(MatrixSpec(prefix + "v_conv", width, shape.conv_kernel), &out.v_conv);
-  whole(MatrixSpec(prefix + "f_down", shape.head_dim, hidden), &out.f_down);
-  rows(MatrixSpec(prefix + "f_up", width, shape.head_dim), &out.f_up);
-  rows(RateSpec(prefix + "a_log", shape.heads), &out.a_log);
-  rows(BiasSpec(prefix + "dt_bias", width), &out.dt_bias);
+  whole(MatrixSpec(prefix + "decay_down", shape.head_dim, hidden), &out.f_down);
+  rows(MatrixSpec(prefix + "decay_up", width, shape.head_dim), &out.f_up);
+  rows(RateSpec(prefix + "decay_log", shape.heads), &out.a_log);
+  rows(BiasSpec(prefix + "decay_bias", width), &out.dt_bias);
   rows(MatrixSpec(prefix + "beta", shape.heads, hidden), &out.beta);
   std::int64_t gate_in = hidden;
   if (!shape.full_rank_gate) {
     whole(MatrixSpec(prefix + "gate_down", shape.head_dim, hidden), &out.gate_down);
     gate_in = shape.head_dim;
   }
-  rows(MatrixSpec(prefix + "gate_up", width, gate_in), &out.gate_up);
-  whole(NormSpec(prefix + "out_norm", shape.head_dim), &out.out_norm);
+  rows(MatrixSpec(prefix + (shape.full_rank_gate ? "gate" : "gate_up"), width, gate_in), &out.gate_up);
+  whole(NormSpec(prefix + "head_norm", shape.head_dim), &out.out_norm);
   const WeightSpec project = MatrixSpec(prefix + "out", hidden, width);
   weights.Add(project, ColumnShard(project, place.rank, tp), &out.out);
 }

@@ -16,6 +16,7 @@
 
 #include "common/geometry/block_address.h"
 #include "common/geometry/dtype.h"
+#include "worker/engine/launch_experts.h"
 #include "worker/engine/launch_recurrent.h"
 
 namespace kvasir {
@@ -145,12 +146,13 @@ struct AddOp {
   std::int64_t count;
 };
 
-// out = silu(gate) * up
+// out = act(gate, up); out may be one of them.
 struct SwiGluOp {
   const float* gate;  // [rows, cols]
   const float* up;    // [rows, cols]
   float* out;         // [rows, cols]
   std::int64_t rows, cols;
+  GatedActivation activation = {};
 };
 
 // x *= sigmoid(gate)
@@ -190,8 +192,8 @@ struct MarkovChainOp {
 
 using Launch = std::variant<EmbedOp, RmsNormOp, LinearOp, RopeOp, AbsorbQueryOp, CacheWriteOp, MlaDecodeOp,
                             GatherHeadsOp, CombineOp, ProjectValueOp, AllReduceOp, GatherColumnsOp, AddOp,
-                            SwiGluOp, SigmoidGateOp, CopyRowsOp, ArgmaxOp, MarkovChainOp, ShortConvOp, L2NormOp,
-                            KdaGateOp, KdaStepOp>;
+                            SwiGluOp, SigmoidGateOp, CopyRowsOp, ArgmaxOp, MarkovChainOp, ShortConvOp,
+                            L2NormOp, KdaGateOp, KdaStepOp, RouteExpertsOp, ExpertMlpOp>;
 using LaunchList = std::vector<Launch>;
 
 }  // namespace kvasir

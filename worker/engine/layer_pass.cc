@@ -26,12 +26,15 @@ void LayerPass::Linear(const float* in, const float* weight, std::int64_t in_dim
                            .out_stride = out_dim});
 }
 
+void LayerPass::SumOverRanks(float* x, std::int64_t cols) {
+  if (c_.model.tensor_ranks == 1) return;
+  list_.push_back(AllReduceOp{.group = CommGroup::kTensor, .x = x, .count = c_.shape.rows() * cols});
+}
+
 void LayerPass::AddBranch(bool sharded) {
-  const std::int64_t count = c_.shape.rows() * c_.model.hidden;
-  if (sharded && c_.model.tensor_ranks > 1) {
-    list_.push_back(AllReduceOp{.group = CommGroup::kTensor, .x = c_.scratch.branch, .count = count});
-  }
-  list_.push_back(AddOp{.x = c_.scratch.x, .y = c_.scratch.branch, .count = count});
+  if (sharded) SumOverRanks(c_.scratch.branch, c_.model.hidden);
+  list_.push_back(
+      AddOp{.x = c_.scratch.x, .y = c_.scratch.branch, .count = c_.shape.rows() * c_.model.hidden});
 }
 
 void LayerPass::Embed() {
@@ -52,21 +55,6 @@ void LayerPass::Mix(const RoleLayer& layer) {
     Mla(layer.mla(), group);
   }
   AddBranch(/*sharded=*/true);
-}
-
-void LayerPass::Mlp(const RoleLayer& layer) {
-  const PassScratch& s = c_.scratch;
-  const LayerWeights& w = layer.weights;
-  Norm(s.x, w.mlp_norm, c_.model.hidden, s.normed);
-  Linear(s.normed, w.mlp_gate, c_.model.hidden, layer.intermediate, s.mlp_gate);
-  Linear(s.normed, w.mlp_up, c_.model.hidden, layer.intermediate, s.mlp_up);
-  list_.push_back(SwiGluOp{.gate = s.mlp_gate,
-                           .up = s.mlp_up,
-                           .out = s.mlp_gate,
-                           .rows = c_.shape.rows(),
-                           .cols = layer.intermediate});
-  Linear(s.mlp_gate, w.mlp_down, layer.intermediate, c_.model.hidden, s.branch);
-  AddBranch(layer.mlp_sharded);
 }
 
 void LayerPass::Head(const float* head, float* logits) {

@@ -47,6 +47,12 @@ class LayerPass {
   void Gates(const KdaLayer& layer);
   void Norm(const float* in, const float* weight, std::int64_t cols, float* out);
   void Linear(const float* in, const float* weight, std::int64_t in_dim, std::int64_t out_dim, float* out);
+  // x [rows, cols] = sum over the tensor ranks
+  void SumOverRanks(float* x, std::int64_t cols);
+  void DenseMlp(const RoleLayer& layer, float* out);
+  void Route(const RoleLayer& layer);
+  void Experts(const RoleLayer& layer, const float* in, float* out);
+  void LatentExperts(const RoleLayer& layer);
   // scratch.x += scratch.branch, summed over the tensor ranks first where each holds a part.
   void AddBranch(bool sharded);
 

@@ -15,7 +15,7 @@ constexpr std::int64_t kAlignment = 256;
 struct RowSizes {
   std::int64_t hidden = 0, q_lora = 0, query = 0, row = 0, absorbed = 0, gathered = 0, partial = 0, lse = 0,
                attended = 0, value = 0, qkv = 0, low_rank = 0, decay = 0, beta = 0, intermediate = 0,
-               vocab = 0;
+               experts = 0, chosen = 0, shared = 0, latent = 0, vocab = 0;
 };
 
 void Raise(std::int64_t& size, std::int64_t to) { size = std::max(size, to); }
@@ -47,7 +47,11 @@ RowSizes SizesOf(const std::vector<const RoleModel*>& models) {
     Raise(sizes.vocab, model->vocab);
     for (const RoleLayer& layer : model->layers) {
       std::visit([&sizes](const auto& mixer) { RaiseFor(mixer, sizes); }, layer.mixer);
-      Raise(sizes.intermediate, layer.intermediate);
+      Raise(sizes.intermediate, std::max(layer.intermediate, layer.expert_width));
+      Raise(sizes.experts, layer.mlp.experts);
+      Raise(sizes.chosen, layer.mlp.experts_per_token);
+      Raise(sizes.shared, layer.mlp.experts > 0 && layer.intermediate > 0 ? model->hidden : 0);
+      Raise(sizes.latent, layer.mlp.latent);
     }
   }
   return sizes;
@@ -59,6 +63,8 @@ absl::StatusOr<PassScratch> MakePassScratch(Backend& backend, const std::vector<
                                             std::int64_t rows_max) {
   const RowSizes sizes = SizesOf(models);
   PassScratch scratch;
+  static_assert(sizeof(std::int32_t) == sizeof(float));
+  float* expert_ids = nullptr;
   struct Buffer {
     float** at;
     std::int64_t row_floats;
@@ -83,6 +89,12 @@ absl::StatusOr<PassScratch> MakePassScratch(Backend& backend, const std::vector<
       {&scratch.beta, sizes.beta},
       {&scratch.mlp_gate, sizes.intermediate},
       {&scratch.mlp_up, sizes.intermediate},
+      {&scratch.router_logits, sizes.experts},
+      {&expert_ids, sizes.chosen},
+      {&scratch.expert_weights, sizes.chosen},
+      {&scratch.shared, sizes.shared},
+      {&scratch.latent_in, sizes.latent},
+      {&scratch.latent_out, sizes.latent},
       {&scratch.local_logits, sizes.vocab},
       {&scratch.base_logits, sizes.vocab},
   };
@@ -98,6 +110,7 @@ absl::StatusOr<PassScratch> MakePassScratch(Backend& backend, const std::vector<
     *buffer.at = reinterpret_cast<float*>(scratch.memory->data() + offset);
     offset += bytes_of(buffer);
   }
+  scratch.expert_ids = reinterpret_cast<std::int32_t*>(expert_ids);
   return scratch;
 }
 

@@ -15,27 +15,33 @@ namespace kvasir {
 
 // `heads` are of this rank, `all_heads` of the DCP group (RoleLayer::gathered_heads).
 struct PassScratch {
-  float* x = nullptr;             // [rows, hidden]: the residual stream
-  float* normed = nullptr;        // [rows, hidden]
-  float* branch = nullptr;        // [rows, hidden]: what attention or MLP adds
-  float* q_latent = nullptr;      // [rows, q_lora]
-  float* q = nullptr;             // [rows, heads, nope + rope]
-  float* kv = nullptr;            // [rows, latent + rope]
-  float* absorbed = nullptr;      // [rows, heads, latent + rope]
-  float* gathered = nullptr;      // [rows, all_heads, latent + rope]
-  float* partial = nullptr;       // [rows, all_heads, latent]
-  float* lse = nullptr;           // [rows, all_heads]
-  float* attended = nullptr;      // [rows, heads, latent]
-  float* values = nullptr;        // [rows, heads, value]: the heads' output
-  float* gate = nullptr;          // [rows, heads, value]
-  float* qkv = nullptr;           // [rows, 3, heads * dim]: a KDA layer's queries, keys and values
-  float* low_rank = nullptr;      // [rows, dim]: of its gates
-  float* decay = nullptr;         // [rows, heads, dim]
-  float* beta = nullptr;          // [rows, heads]
-  float* mlp_gate = nullptr;      // [rows, intermediate]
-  float* mlp_up = nullptr;        // [rows, intermediate]
-  float* local_logits = nullptr;  // [rows, vocab_local]
-  float* base_logits = nullptr;   // [rows, vocab]: before the Markov head
+  float* x = nullptr;                  // [rows, hidden]: the residual stream
+  float* normed = nullptr;             // [rows, hidden]
+  float* branch = nullptr;             // [rows, hidden]: what attention or MLP adds
+  float* q_latent = nullptr;           // [rows, q_lora]
+  float* q = nullptr;                  // [rows, heads, nope + rope]
+  float* kv = nullptr;                 // [rows, latent + rope]
+  float* absorbed = nullptr;           // [rows, heads, latent + rope]
+  float* gathered = nullptr;           // [rows, all_heads, latent + rope]
+  float* partial = nullptr;            // [rows, all_heads, latent]
+  float* lse = nullptr;                // [rows, all_heads]
+  float* attended = nullptr;           // [rows, heads, latent]
+  float* values = nullptr;             // [rows, heads, value]: the heads' output
+  float* gate = nullptr;               // [rows, heads, value]
+  float* qkv = nullptr;                // [rows, 3, heads * dim]: a KDA layer's queries, keys and values
+  float* low_rank = nullptr;           // [rows, dim]: of its gates
+  float* decay = nullptr;              // [rows, heads, dim]
+  float* beta = nullptr;               // [rows, heads]
+  float* mlp_gate = nullptr;           // [rows, intermediate]
+  float* mlp_up = nullptr;             // [rows, intermediate]
+  float* router_logits = nullptr;      // [rows, experts]
+  std::int32_t* expert_ids = nullptr;  // [rows, experts_per_token]
+  float* expert_weights = nullptr;     // [rows, experts_per_token]
+  float* shared = nullptr;             // [rows, hidden]: what shared experts add
+  float* latent_in = nullptr;          // [rows, latent of the experts]
+  float* latent_out = nullptr;         // [rows, latent of the experts]
+  float* local_logits = nullptr;       // [rows, vocab_local]
+  float* base_logits = nullptr;        // [rows, vocab]: before the Markov head
 
   std::unique_ptr<DeviceMemory> memory;
 };

@@ -9,6 +9,7 @@
 #include "common/base/error_reasons.h"
 #include "common/base/status_macros.h"
 #include "common/base/typed_error.h"
+#include "worker/engine/mlp_weights.h"
 #include "worker/engine/rope_table.h"
 
 namespace kvasir {
@@ -20,7 +21,7 @@ absl::Status Unsupported(std::string_view group, const std::string& what) {
       {.code = absl::StatusCode::kUnimplemented,
        .reason = reason::kBackendUnsupportedGroup,
        .message = absl::StrFormat("BACKEND_UNSUPPORTED_GROUP %s: %s; this worker runs MLA layers over "
-                                  "full context and KDA layers, with dense MLPs",
+                                  "full context and KDA layers, with dense MLPs or experts",
                                   group, what),
        .metadata = {{"group", std::string(group)}}});
 }
@@ -60,6 +61,10 @@ absl::Status CheckModel(const PlanGroup& group, const ModelDescription& model) {
   const bool rotates =
       model.rope.kind == RopeKind::kYarn && model.rope.partial == 1.0 && model.rope.local_theta == 0.0;
   if (!rotates) return Unsupported(group, "its rotary embedding is neither plain nor YaRN over all lanes");
+  if (model.residual_block != 0) {
+    return Unsupported(
+        group, absl::StrFormat("it has attention residuals over blocks of %d layers", model.residual_block));
+  }
   if (!model.draft.has_value()) return absl::OkStatus();
   if (model.draft->method != DraftMethod::kDspark || model.draft->head_vocab != 0) {
     return Unsupported(group, "its draft is not DSpark with the whole vocabulary");
@@ -75,12 +80,8 @@ absl::Status CheckLayer(const PlanGroup& group, const PlanLayer& planned, const 
     const std::string_view kind = described.extra.empty() ? "second" : MixerKind(described.extra[0]);
     return Unsupported(group, absl::StrFormat("layer %s keeps a further cache (%s)", planned.name, kind));
   }
-  if (described.mlp.experts != 0) {
-    return Unsupported(group,
-                       absl::StrFormat("layer %s mixes %d experts", planned.name, described.mlp.experts));
-  }
-  if (!described.mlp.gated) {
-    return Unsupported(group, absl::StrFormat("the MLP of layer %s is not gated", planned.name));
+  if (const std::string what = UnsupportedMlp(described.mlp); !what.empty()) {
+    return Unsupported(group, absl::StrFormat("layer %s %s", planned.name, what));
   }
   return absl::OkStatus();
 }
@@ -135,19 +136,14 @@ absl::StatusOr<RoleLayer> MakeLayer(const Plan& plan, const PlanPool& pool, cons
         group, absl::StrFormat("layer %s of the model is not %s", planned.name, recurrent ? "KDA" : "MLA"));
   }
   const std::int64_t tp = plan.topology.tp;
-  layer.mlp_sharded = tp > 1 && described.mlp.intermediate % tp == 0;
-  layer.intermediate = layer.mlp_sharded ? described.mlp.intermediate / tp : described.mlp.intermediate;
+  ShardMlp(described.mlp, tp, &layer);
   layer.group = group.id.value();
   return layer;
 }
 
-// Deviations that make the synthetic model decode like one that has learned something
-// (tests/worker/cpu/demo_pair_test.cc holds it to that). Queries: scores differ enough for a row to prefer a
-// few keys, so that attention carries context and not an average, which would favour one token for ever. What
-// layers add to the residual stream: enough to outvote the token's own embedding about every fifth time.
+// Of synthetic queries: scores differ enough for a row to prefer a few keys, so that attention carries
+// context and not an average, which would favour one token for ever.
 constexpr std::int64_t kQueryGain = 4;
-constexpr std::int64_t kBranchGainNum = 3;
-constexpr std::int64_t kBranchGainDen = 2;
 
 // Names of a role's tensors; they seed the weights, so they may never change.
 std::string RolePrefix(Role role) { return role == Role::kTarget ? "target." : "draft."; }
@@ -203,23 +199,6 @@ void DeclareMixer(const std::string& prefix, const RankPlace& place, const Model
   MlaLayer& mla = std::get<MlaLayer>(layer->mixer);
   DeclareMla(prefix, place, model.hidden, weights, &mla);
   weights.AddTable(RopeFrequencies(model.rope, mla.shape.rope_dim), &mla.weights.frequencies);
-}
-
-void DeclareMlp(const std::string& prefix, const RankPlace& place, std::int64_t hidden, WeightSet& weights,
-                RoleLayer* layer) {
-  const std::int64_t shards = layer->mlp_sharded ? place.topology.tp : 1;
-  const std::int64_t index = layer->mlp_sharded ? place.rank : 0;
-  const std::int64_t intermediate = layer->intermediate * shards;
-  LayerWeights& out = layer->weights;
-  const WeightSpec norm = NormSpec(prefix + "mlp_norm", hidden);
-  const WeightSpec gate = MatrixSpec(prefix + "mlp_gate", intermediate, hidden);
-  const WeightSpec up = MatrixSpec(prefix + "mlp_up", intermediate, hidden);
-  const WeightSpec down =
-      MatrixSpec(prefix + "mlp_down", hidden, intermediate, kBranchGainNum, kBranchGainDen);
-  weights.Add(norm, WholeTensor(norm), &out.mlp_norm);
-  weights.Add(gate, RowShard(gate, index, shards), &out.mlp_gate);
-  weights.Add(up, RowShard(up, index, shards), &out.mlp_up);
-  weights.Add(down, ColumnShard(down, index, shards), &out.mlp_down);
 }
 
 }  // namespace

@@ -44,23 +44,42 @@ struct MlaLayer {
   [[nodiscard]] std::int64_t query_dim() const { return shape.nope_dim + shape.rope_dim; }
   [[nodiscard]] std::int64_t row_dim() const { return shape.kv_lora_rank + shape.rope_dim; }
 };
+// Deviations of what attention and MLP add to the residual stream, which make the synthetic model decode like
+// one that has learned something (tests/worker/cpu/demo_pair_test.cc holds it to that): enough to outvote the
+// token's own embedding about every fifth time.
+inline constexpr std::int64_t kBranchGainNum = 3;
+inline constexpr std::int64_t kBranchGainDen = 2;
 
 struct LayerWeights {
   const float* attention_norm = nullptr;  // [hidden], before the mixer
   const float* mlp_norm = nullptr;        // [hidden]
-  const float* mlp_gate = nullptr;        // [intermediate, hidden]
+  const float* mlp_gate = nullptr;        // [intermediate, hidden], of the dense MLP or the shared experts
   const float* mlp_up = nullptr;          // [intermediate, hidden]
   const float* mlp_down = nullptr;        // [hidden, intermediate]
+  const float* router = nullptr;          // [experts, hidden]; null without experts, as all that follow
+  const float* router_bias = nullptr;     // [experts]; null without a correction bias
+  const float* expert_gate = nullptr;     // [experts, expert_width, expert_in]
+  const float* expert_up = nullptr;       // [experts, expert_width, expert_in]
+  const float* expert_down = nullptr;     // [experts, expert_in, expert_width]
+  const float* latent_down = nullptr;     // [mlp.latent, hidden]; null where experts work on hidden
+  const float* latent_norm = nullptr;     // [mlp.latent]; null without one
+  const float* latent_up = nullptr;       // [hidden, mlp.latent]
 };
 
 struct RoleLayer {
   std::variant<MlaLayer, KdaLayer> mixer;
-  std::int64_t intermediate = 0;  // of this rank
+  MlpShape mlp;
+  std::int64_t intermediate = 0;  // of the dense MLP or the shared experts, on this rank
+  std::int64_t expert_width = 0;  // of one routed expert, on this rank
   bool mlp_sharded = false;       // else every rank computes the whole MLP, and nothing is reduced
-  std::int32_t group = 0;         // index into PassInputs::groups
+  GatedActivation activation;
+  std::int32_t group = 0;  // index into PassInputs::groups
   LayerWeights weights;
   // Draft layers are MLA layers: MakeRoleModel refuses others.
   [[nodiscard]] const MlaLayer& mla() const { return std::get<MlaLayer>(mixer); }
+  [[nodiscard]] std::int64_t expert_in(std::int64_t hidden) const {
+    return mlp.latent > 0 ? mlp.latent : hidden;
+  }
 };
 
 struct RoleModel {

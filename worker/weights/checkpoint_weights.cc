@@ -23,24 +23,34 @@ TensorShape WithoutOnes(TensorShape shape) {
   return shape;
 }
 
-std::vector<float> ReadPart(const StoredMatrix& matrix, const TensorPart& part) {
+// A tensor of the engine's: one stored matrix, or equal ones, each below the other.
+struct Stack {
+  std::vector<StoredMatrix> matrices = {};
+  std::int64_t rows_each = 0;  // as stored
+
+  void Read(std::int64_t row, std::int64_t col_begin, std::int64_t cols, float* out) const {
+    ReadRow(matrices[static_cast<std::size_t>(row / rows_each)], row % rows_each, col_begin, cols, out);
+  }
+};
+
+std::vector<float> ReadPart(const Stack& stack, const TensorPart& part) {
   std::vector<float> values(static_cast<std::size_t>(part.blocks * part.rows * part.cols));
   float* out = values.data();
   for (std::int64_t block = 0; block < part.blocks; ++block) {
     for (std::int64_t r = 0; r < part.rows; ++r, out += part.cols) {
-      ReadRow(matrix, part.row_begin + block * part.row_step + r, part.col_begin, part.cols, out);
+      stack.Read(part.row_begin + block * part.row_step + r, part.col_begin, part.cols, out);
     }
   }
   return values;
 }
 
 // The same where the matrix holds the tensor's columns as rows.
-std::vector<float> ReadTransposedPart(const StoredMatrix& matrix, const TensorPart& part) {
+std::vector<float> ReadTransposedPart(const Stack& stack, const TensorPart& part) {
   std::vector<float> values(static_cast<std::size_t>(part.blocks * part.rows * part.cols));
   std::vector<float> column(static_cast<std::size_t>(part.rows));
   for (std::int64_t block = 0; block < part.blocks; ++block) {
     for (std::int64_t c = 0; c < part.cols; ++c) {
-      ReadRow(matrix, part.col_begin + c, part.row_begin + block * part.row_step, part.rows, column.data());
+      stack.Read(part.col_begin + c, part.row_begin + block * part.row_step, part.rows, column.data());
       for (std::int64_t r = 0; r < part.rows; ++r) {
         values[static_cast<std::size_t>((block * part.rows + r) * part.cols + c)] =
             column[static_cast<std::size_t>(r)];
@@ -48,6 +58,26 @@ std::vector<float> ReadTransposedPart(const StoredMatrix& matrix, const TensorPa
     }
   }
   return values;
+}
+
+// The keys of the stored tensors behind an engine's name without its role; empty where there are none.
+// Experts are stored one by one, the engine has one tensor of them all: "layers.3.experts_gate".
+std::vector<TensorKey> KeysOf(std::string_view name, const ModelTensors& tensors) {
+  constexpr std::string_view kAllExperts = "experts_";
+  const std::size_t at = name.find(kAllExperts);
+  if (at == std::string_view::npos) {
+    const std::optional<TensorKey> key = ParseKey(name);
+    return key.has_value() && tensors.contains(*key) ? std::vector<TensorKey>{*key}
+                                                     : std::vector<TensorKey>();
+  }
+  const std::string first =
+      absl::StrFormat("%sexperts.0.%s", name.substr(0, at), name.substr(at + kAllExperts.size()));
+  std::vector<TensorKey> keys;
+  for (std::optional<TensorKey> key = ParseKey(first); key.has_value() && tensors.contains(*key);
+       ++key->expert) {
+    keys.push_back(*key);
+  }
+  return keys;
 }
 
 absl::Status Mismatch(const std::string& directory, const std::string& tensor, std::string value,
@@ -80,26 +110,30 @@ absl::StatusOr<std::vector<float>> CheckpointWeights::Read(const WeightSpec& spe
   const std::optional<Role>& role = of_draft ? draft_ : target_;
   if (!role.has_value()) return Mismatch("", spec.Name(), "", "no checkpoint of a draft was given");
   const std::string& directory = role->checkpoint.directory();
-  const std::optional<TensorKey> key =
-      ParseKey(name.substr(of_draft ? kDraftPrefix.size() : kTargetPrefix.size()));
-  const auto found = key.has_value() ? role->tensors.find(*key) : role->tensors.end();
-  if (found == role->tensors.end()) {
-    return Mismatch(directory, spec.Name(), "missing", "the engine needs it for this model");
+  const std::vector<TensorKey> keys =
+      KeysOf(name.substr(of_draft ? kDraftPrefix.size() : kTargetPrefix.size()), role->tensors);
+  const auto count = static_cast<std::int64_t>(keys.size());
+  if (count == 0 || spec.rows % count != 0) {
+    return Mismatch(directory, spec.Name(), count == 0 ? "missing" : absl::StrFormat("%d tensors", count),
+                    "the engine needs it for this model");
   }
-  const ModelTensor& tensor = found->second;
-  const TensorEntry& entry = tensor.weight->entry;
-  const std::int64_t rows = spec.transposed ? spec.cols : spec.rows;
+  Stack stack{.rows_each = spec.transposed ? spec.cols : spec.rows / count};
   const std::int64_t cols = spec.transposed ? spec.rows : spec.cols;
-  if (WithoutOnes(entry.shape) != WithoutOnes({rows, cols})) {
-    return Mismatch(directory, entry.name, ShapeText(entry.shape),
-                    absl::StrFormat("the engine reads it as [%d, %d]", rows, cols));
+  for (const TensorKey& key : keys) {
+    const ModelTensor& tensor = role->tensors.at(key);
+    const TensorEntry& entry = tensor.weight->entry;
+    if (WithoutOnes(entry.shape) != WithoutOnes({stack.rows_each, cols})) {
+      return Mismatch(directory, entry.name, ShapeText(entry.shape),
+                      absl::StrFormat("the engine reads it as [%d, %d]", stack.rows_each, cols));
+    }
+    StoredMatrix& matrix = stack.matrices.emplace_back(
+        StoredMatrix{.type = entry.type, .rows = stack.rows_each, .cols = cols, .bytes = {}, .scales = {}});
+    KVASIR_ASSIGN_OR_RETURN(matrix.bytes, role->checkpoint.Bytes(*tensor.weight));
+    if (tensor.scales != nullptr) {
+      KVASIR_ASSIGN_OR_RETURN(matrix.scales, role->checkpoint.Bytes(*tensor.scales));
+    }
   }
-  StoredMatrix matrix{.type = entry.type, .rows = rows, .cols = cols, .bytes = {}, .scales = {}};
-  KVASIR_ASSIGN_OR_RETURN(matrix.bytes, role->checkpoint.Bytes(*tensor.weight));
-  if (tensor.scales != nullptr) {
-    KVASIR_ASSIGN_OR_RETURN(matrix.scales, role->checkpoint.Bytes(*tensor.scales));
-  }
-  return spec.transposed ? ReadTransposedPart(matrix, part) : ReadPart(matrix, part);
+  return spec.transposed ? ReadTransposedPart(stack, part) : ReadPart(stack, part);
 }
 
 }  // namespace kvasir

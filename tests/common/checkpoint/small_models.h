@@ -14,6 +14,14 @@ inline constexpr MlpShape kSmallDense{.intermediate = 12};
 inline constexpr MlpShape kSmallExperts{
     .experts = 3, .experts_per_token = 2, .shared_experts = 2, .expert_intermediate = 5};
 
+// Chosen by sigmoid scores and a correction bias, as the Kimi family does.
+inline MlpShape SmallSigmoidExperts() {
+  MlpShape experts = kSmallExperts;
+  experts.scoring = ExpertScoring::kSigmoid;
+  experts.correction_bias = true;
+  return experts;
+}
+
 inline ModelDescription SmallModel(std::string architecture, const std::vector<ModelLayer>& layers) {
   ModelDescription model;
   model.name = "small";
@@ -35,9 +43,9 @@ inline ModelDescription SmallKimiLinear() {
   MlaShape mla = kSmallMla;
   mla.q_lora_rank = 0;
   mla.rotate = false;
-  return SmallModel(
-      "KimiLinearForCausalLM",
-      {{0, KdaShape{.heads = 2, .head_dim = 4, .conv_kernel = 3}, kSmallDense}, {1, mla, kSmallExperts}});
+  return SmallModel("KimiLinearForCausalLM",
+                    {{0, KdaShape{.heads = 2, .head_dim = 4, .conv_kernel = 3}, kSmallDense},
+                     {1, mla, SmallSigmoidExperts()}});
 }
 
 // A full-rank gate, an output gate, experts in a latent space.
@@ -45,7 +53,7 @@ inline ModelDescription SmallKimiK3() {
   MlaShape mla = kSmallMla;
   mla.rotate = false;
   mla.output_gate = true;
-  MlpShape experts = kSmallExperts;
+  MlpShape experts = SmallSigmoidExperts();
   experts.latent = 7;
   ModelDescription model = SmallModel(
       "KimiK3ForConditionalGeneration",

@@ -39,7 +39,7 @@ constexpr std::string_view kMlaFields = R"("q_lora_rank": null, "kv_lora_rank": 
 constexpr std::string_view kMambaFields = R"("mamba_n_heads": 16, "mamba_d_head": 8, "mamba_d_state": 4,
   "mamba_d_conv": 4, "mamba_n_groups": 1)";
 constexpr std::string_view kExperts = R"("n_routed_experts": 8, "num_experts_per_tok": 2,
-  "moe_intermediate_size": 16, "n_shared_experts": 1)";
+  "moe_intermediate_size": 16, "n_shared_experts": 1, "n_group": 2, "topk_group": 1)";
 constexpr std::string_view kDeltaFields = R"("linear_num_key_heads": 2, "linear_num_value_heads": 4,
   "linear_key_head_dim": 8, "linear_value_head_dim": 8, "linear_conv_kernel_dim": 4)";
 

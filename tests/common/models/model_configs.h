@@ -14,7 +14,7 @@ inline constexpr std::string_view kDeepseekConfig = R"({
   "num_hidden_layers": 4, "num_attention_heads": 4, "q_lora_rank": null, "kv_lora_rank": 32,
   "qk_nope_head_dim": 16, "qk_rope_head_dim": 8, "v_head_dim": 16, "intermediate_size": 128,
   "n_routed_experts": 8, "num_experts_per_tok": 2, "n_shared_experts": 1, "moe_intermediate_size": 32,
-  "first_k_dense_replace": 1, "moe_layer_freq": 2, "rope_theta": 10000,
+  "n_group": 4, "topk_group": 2, "first_k_dense_replace": 1, "moe_layer_freq": 2, "rope_theta": 10000,
   "rope_scaling": {"type": "yarn", "factor": 4, "original_max_position_embeddings": 512, "mscale": 0.707}
 })";
 

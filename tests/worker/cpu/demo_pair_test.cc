@@ -1,5 +1,6 @@
 // The catalogue's demo pair must decode like models that have learned something: varied output, and drafts
-// that are sometimes right and sometimes wrong, whatever the prompt and the seed.
+// that are sometimes right and sometimes wrong, whatever the prompt and the seed. So must the same target
+// with experts in place of its later MLPs.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -12,13 +13,38 @@
 namespace kvasir::testing {
 namespace {
 
-TEST(DemoPairTest, OutputIsVariedAndDraftsArePartlyAccepted) {
+enum class Experts : std::int8_t { kNone, kSigmoid, kSoftmax };
+
+MlpShape MlpOf(Experts kind) {
+  MlpShape mlp{.experts = 16,
+               .experts_per_token = 4,
+               .shared_experts = 1,
+               .expert_intermediate = 64,
+               .scoring = ExpertScoring::kSigmoid,
+               .correction_bias = true,
+               .groups = 4,
+               .groups_kept = 2};
+  if (kind == Experts::kSigmoid) return mlp;
+  mlp.scoring = ExpertScoring::kSoftmax;
+  mlp.correction_bias = false;
+  mlp.normalise = false;
+  return mlp;
+}
+
+class DemoPairTest : public ::testing::TestWithParam<Experts> {};
+INSTANTIATE_TEST_SUITE_P(Targets, DemoPairTest,
+                         ::testing::Values(Experts::kNone, Experts::kSigmoid, Experts::kSoftmax));
+
+TEST_P(DemoPairTest, OutputIsVariedAndDraftsArePartlyAccepted) {
   ModelRanksOptions options;
   const auto target = FindInCatalogue("demo-target");
   const auto draft = FindInCatalogue("demo-dspark");
   KVASIR_ASSERT_OK(target);
   KVASIR_ASSERT_OK(draft);
   options.target = *target;
+  for (std::size_t i = 1; GetParam() != Experts::kNone && i < options.target.layers.size(); ++i) {
+    options.target.layers[i].mlp = MlpOf(GetParam());
+  }
   options.draft = *draft;
   options.blocks = 20;
   std::int64_t drafted = 0;
@@ -49,6 +75,8 @@ TEST(DemoPairTest, OutputIsVariedAndDraftsArePartlyAccepted) {
       accepted += speculative->accepted;
     }
   }
+  RecordProperty("accepted", static_cast<int>(accepted));
+  RecordProperty("drafted", static_cast<int>(drafted));
   EXPECT_GE(10 * accepted, 3 * drafted);
   EXPECT_LE(10 * accepted, 7 * drafted);
 }

@@ -115,14 +115,22 @@ TEST_P(VariantTest, TheReferenceKernelsAgree) {
   EXPECT_LE(RelativeDifference<float>(got->draft.logits, want->draft.logits), 1e-5);
 }
 
-// Ranks by topology, for what must hold bit for bit on each of them.
-class BitsTest : public ::testing::TestWithParam<Topology> {};
+// Models and ranks, for what must hold bit for bit on each of them.
+struct BitsCase {
+  Topology topology;
+  bool experts = false;
+  [[nodiscard]] ModelVariant models() const { return experts ? SigmoidExperts() : PlainModels(); }
+};
+std::string NameOf(const BitsCase& c) {
+  return "tp" + std::to_string(c.topology.tp) + "dcp" + std::to_string(c.topology.dcp) +
+         (c.experts ? "experts" : "");
+}
+void PrintTo(const BitsCase& c, std::ostream* out) { *out << NameOf(c); }
+class BitsTest : public ::testing::TestWithParam<BitsCase> {};
 INSTANTIATE_TEST_SUITE_P(Topologies, BitsTest,
-                         ::testing::Values(Topology{1, 1, 1}, Topology{2, 2, 1}, Topology{4, 2, 4}),
-                         [](const auto& test) {
-                           return "tp" + std::to_string(test.param.tp) + "dcp" +
-                                  std::to_string(test.param.dcp);
-                         });
+                         ::testing::Values(BitsCase{{1, 1, 1}}, BitsCase{{2, 2, 1}}, BitsCase{{4, 2, 4}},
+                                           BitsCase{{1, 1, 1}, true}, BitsCase{{4, 2, 1}, true}),
+                         [](const auto& test) { return NameOf(test.param); });
 
 std::span<const float> LogitsOf(const PassResult& result, std::size_t row, std::size_t vocab) {
   return std::span(result.logits).subspan(row * vocab, vocab);
@@ -135,9 +143,9 @@ bool SameBits(std::span<const float> a, std::span<const float> b) {
 // Prefill in one pass; in chunks; token by token; by verify passes whose later rows are wrong drafts or
 // padding: the same bits for every token.
 TEST_P(BitsTest, ARowHasTheSameBitsFromEveryPass) {
-  const ModelVariant variant = PlainModels();
+  const ModelVariant variant = GetParam().models();
   ModelRanksOptions options = OptionsOf(variant, 1, 1, DType::kBf16);
-  options.topology = GetParam();
+  options.topology = GetParam().topology;
   const auto ranks = ModelRanks::Create(options);
   KVASIR_ASSERT_OK(ranks);
   const std::size_t vocab = static_cast<std::size_t>(variant.target.vocab);
@@ -175,9 +183,9 @@ TEST_P(BitsTest, ARowHasTheSameBitsFromEveryPass) {
 // Batches of 8, 1 and 8 requests of different lengths, padded, captured once and replayed over rewritten
 // metadata and other pages: eager bits, and the bits of each request alone.
 TEST_P(BitsTest, ReplayOfAnyBatchHasEagerBits) {
-  const ModelVariant variant = PlainModels();
+  const ModelVariant variant = GetParam().models();
   ModelRanksOptions options = OptionsOf(variant, 1, 1, DType::kBf16);
-  options.topology = GetParam();
+  options.topology = GetParam().topology;
   options.blocks = 64;
   const auto eager = ModelRanks::Create(options);
   options.replay = true;
@@ -222,9 +230,9 @@ TEST_P(BitsTest, ReplayOfAnyBatchHasEagerBits) {
 }
 
 TEST_P(BitsTest, NanInAnyLiveTokenFaults) {
-  const ModelVariant variant = PlainModels();
+  const ModelVariant variant = GetParam().models();
   ModelRanksOptions options = OptionsOf(variant, 1, 1, DType::kBf16);
-  options.topology = GetParam();
+  options.topology = GetParam().topology;
   const auto ranks = ModelRanks::Create(options);
   KVASIR_ASSERT_OK(ranks);
   const std::vector<std::int32_t> tokens = RandomTokens(9, variant.target.vocab, 4);
@@ -243,9 +251,9 @@ TEST_P(BitsTest, NanInAnyLiveTokenFaults) {
 }
 
 TEST_P(BitsTest, ASwappedCausalFlagOrAWrongBoundChangesTheLogits) {
-  const ModelVariant variant = PlainModels();
+  const ModelVariant variant = GetParam().models();
   ModelRanksOptions options = OptionsOf(variant, 1, 1, DType::kBf16);
-  options.topology = GetParam();
+  options.topology = GetParam().topology;
   const auto ranks = ModelRanks::Create(options);
   KVASIR_ASSERT_OK(ranks);
   const std::vector<std::int32_t> tokens = RandomTokens(21, variant.target.vocab, 5);

@@ -22,6 +22,14 @@ void PrintTo(const RefusalCase& c, std::ostream* out) { *out << c.name; }
 PlanGroup& Draft(Plan& plan) { return plan.pools[0].groups[1]; }
 PlanGroup& Target(Plan& plan) { return plan.pools[0].groups[0]; }
 
+MlpShape BesideDense() {
+  return {.intermediate = 64,
+          .experts = 8,
+          .experts_per_token = 2,
+          .expert_intermediate = 16,
+          .scoring = ExpertScoring::kSoftmax};
+}
+
 constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
@@ -56,7 +64,14 @@ const RefusalCase kCases[] = {
      [](Plan&, ModelRanksOptions& o) { o.target.layers[0].mixer = AttentionShape{.heads = 8}; },
      kUnimplemented, "BACKEND_UNSUPPORTED_GROUP target.mla: layer layers.0 of the model is not MLA"},
     {"experts", [](Plan&, ModelRanksOptions& o) { o.target.layers[2].mlp = {.experts = 64}; }, kUnimplemented,
-     "BACKEND_UNSUPPORTED_GROUP target.mla: layer layers.2 mixes 64 experts"},
+     "BACKEND_UNSUPPORTED_GROUP target.mla: layer layers.2 mixes 64 experts, and its description does not "
+     "say "
+     "how they are chosen"},
+    {"experts beside a dense MLP",
+     [](Plan&, ModelRanksOptions& o) { o.target.layers[2].mlp = BesideDense(); }, kUnimplemented,
+     "BACKEND_UNSUPPORTED_GROUP target.mla: layer layers.2 has a dense MLP beside its experts"},
+    {"attention residuals", [](Plan&, ModelRanksOptions& o) { o.target.residual_block = 12; }, kUnimplemented,
+     "BACKEND_UNSUPPORTED_GROUP target.mla: it has attention residuals over blocks of 12 layers"},
     {"further cache",
      [](Plan&, ModelRanksOptions& o) { o.target.layers[0].extra = {IndexerShape{8, 16, 32}}; },
      kUnimplemented, "BACKEND_UNSUPPORTED_GROUP target.mla: layer layers.0 keeps a further cache (indexer)"},
@@ -65,7 +80,7 @@ const RefusalCase kCases[] = {
      kUnimplemented,
      "BACKEND_UNSUPPORTED_GROUP target.mla: layer layers.1 has MLA with a window, compressed"},
     {"MLP that is not gated", [](Plan&, ModelRanksOptions& o) { o.target.layers[0].mlp.gated = false; },
-     kUnimplemented, "BACKEND_UNSUPPORTED_GROUP target.mla: the MLP of layer layers.0 is not gated"},
+     kUnimplemented, "BACKEND_UNSUPPORTED_GROUP target.mla: layer layers.0 has an MLP that is not gated"},
     {"rotary embedding", [](Plan&, ModelRanksOptions& o) { o.target.rope.kind = RopeKind::kLlama3; },
      kUnimplemented, "BACKEND_UNSUPPORTED_GROUP target.mla: its rotary embedding"},
     {"draft method", [](Plan&, ModelRanksOptions& o) { o.draft->draft->method = DraftMethod::kDflash; },

@@ -65,7 +65,53 @@ ModelVariant OwnTables() {
   return v;
 }
 
+ModelVariant SoftmaxExperts() {
+  ModelVariant v = PlainModels();
+  v.name = "experts by softmax, of a width that ranks do not divide";
+  v.target.layers[1].mlp = v.target.layers[2].mlp = {.experts = 8,
+                                                     .experts_per_token = 3,
+                                                     .shared_experts = 2,
+                                                     .expert_intermediate = 15,
+                                                     .scoring = ExpertScoring::kSoftmax,
+                                                     .groups = 4,
+                                                     .groups_kept = 2,
+                                                     .normalise = false,
+                                                     .routed_scale = 4.0};
+  return v;
+}
+
+ModelVariant LatentExperts() {
+  ModelVariant v = SigmoidExperts();
+  v.name = "experts in a normed latent, SiTU";
+  for (ModelLayer& layer : v.target.layers) {
+    layer.mlp.situ_beta = 4;
+    layer.mlp.situ_linear_beta = 2.5;
+    if (layer.mlp.experts == 0) continue;
+    layer.mlp.latent = 20;
+    layer.mlp.latent_norm = true;
+  }
+  v.target.layers[2].mlp.latent_norm = false;
+  v.target.layers[2].mlp.shared_experts = 0;
+  return v;
+}
+
 }  // namespace
+
+ModelVariant SigmoidExperts() {
+  ModelVariant v = PlainModels();
+  v.name = "experts by sigmoid, groups and bias";
+  v.target.layers[1].mlp = v.target.layers[2].mlp =
+      v.draft.layers[1].mlp = {.experts = 16,
+                               .experts_per_token = 4,
+                               .shared_experts = 1,
+                               .expert_intermediate = 16,
+                               .scoring = ExpertScoring::kSigmoid,
+                               .correction_bias = true,
+                               .groups = 4,
+                               .groups_kept = 2,
+                               .routed_scale = 2.5};
+  return v;
+}
 
 void PrintTo(const ModelVariant& v, std::ostream* out) { *out << v.name; }
 
@@ -78,7 +124,8 @@ ModelVariant PlainModels() {
 }
 
 std::vector<ModelVariant> AllModelVariants() {
-  return {PlainModels(), NopeWithGate(), YarnTarget(), Undivided(), OwnTables()};
+  return {PlainModels(), NopeWithGate(),   YarnTarget(),     Undivided(),
+          OwnTables(),   SigmoidExperts(), SoftmaxExperts(), LatentExperts()};
 }
 
 ModelRanksOptions OptionsOf(const ModelVariant& variant, std::int64_t tp, std::int64_t dcp, DType dtype) {

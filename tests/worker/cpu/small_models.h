@@ -23,6 +23,8 @@ void PrintTo(const ModelVariant& v, std::ostream* out);
 // "plain" first: q-LoRA, RoPE, a YaRN draft with a Markov head.
 [[nodiscard]] std::vector<ModelVariant> AllModelVariants();
 [[nodiscard]] ModelVariant PlainModels();
+// DeepSeek-V3's routing in all but the target's first layer, and in the draft's last.
+[[nodiscard]] ModelVariant SigmoidExperts();
 
 // Options for one variant with `tp` tensor and `dcp` context ranks.
 [[nodiscard]] ModelRanksOptions OptionsOf(const ModelVariant& variant, std::int64_t tp, std::int64_t dcp,

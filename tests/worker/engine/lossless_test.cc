@@ -22,13 +22,15 @@ struct Case {
   bool one_pool = true;
   std::optional<StateRollback> rollback = std::nullopt;  // of a hybrid target; nullopt: MLA alone
   std::int64_t parts = 1;                                // of its state
+  bool experts = false;
 };
 
 std::string NameOfCase(const Case& c) {
   return absl::StrFormat(
-      "tp%d_dcp%d_i%d_b%d%s%s", c.topology.tp, c.topology.dcp, c.topology.interleave, c.block_tokens,
+      "tp%d_dcp%d_i%d_b%d%s%s%s", c.topology.tp, c.topology.dcp, c.topology.interleave, c.block_tokens,
       c.one_pool ? "" : "_two_pools",
-      c.rollback.has_value() ? absl::StrFormat("_%s_parts%d", StateRollbackName(*c.rollback), c.parts) : "");
+      c.rollback.has_value() ? absl::StrFormat("_%s_parts%d", StateRollbackName(*c.rollback), c.parts) : "",
+      c.experts ? "_experts" : "");
 }
 void PrintTo(const Case& c, std::ostream* out) { *out << NameOfCase(c); }
 
@@ -41,7 +43,8 @@ Plan PlanOf(const Case& c, std::int64_t draft_tokens) {
                          .one_pool = c.one_pool,
                          .hybrid = c.rollback.has_value(),
                          .rollback = c.rollback.value_or(StateRollback::kSnapshots),
-                         .parts = c.parts});
+                         .parts = c.parts,
+                         .experts = c.experts});
 }
 
 // Prompts whose lengths lie on and next to every edge that a plan of the case has: block columns and chunks.
@@ -184,20 +187,22 @@ TEST_P(LosslessTest, JoinAndLeaveMidRun) {
 
 INSTANTIATE_TEST_SUITE_P(
     , LosslessTest,
-    ::testing::Values(Case{{.tp = 1, .dcp = 1}}, Case{{.tp = 1, .dcp = 1}, 16, false},
-                      Case{{.tp = 2, .dcp = 1}}, Case{{.tp = 2, .dcp = 2}},
-                      Case{{.tp = 2, .dcp = 2, .interleave = 4}, 4, false}, Case{{.tp = 4, .dcp = 2}},
-                      Case{.topology = {}, .rollback = StateRollback::kSnapshots},
-                      Case{.topology = {},
-                           .block_tokens = 16,
-                           .one_pool = false,
-                           .rollback = StateRollback::kReplay,
-                           .parts = 3},
-                      Case{.topology = {.tp = 2, .dcp = 2}, .rollback = StateRollback::kReplay},
-                      Case{
-                          .topology = {.tp = 2, .dcp = 1}, .rollback = StateRollback::kSnapshots, .parts = 3},
-                      Case{.topology = {.tp = 4, .dcp = 2}, .rollback = StateRollback::kReplay},
-                      Case{{.tp = 4, .dcp = 4, .interleave = 2}, 2}),
+    ::testing::Values(
+        Case{{.tp = 1, .dcp = 1}}, Case{{.tp = 1, .dcp = 1}, 16, false}, Case{{.tp = 2, .dcp = 1}},
+        Case{{.tp = 2, .dcp = 2}}, Case{{.tp = 2, .dcp = 2, .interleave = 4}, 4, false},
+        Case{{.tp = 4, .dcp = 2}}, Case{.topology = {}, .rollback = StateRollback::kSnapshots},
+        Case{.topology = {},
+             .block_tokens = 16,
+             .one_pool = false,
+             .rollback = StateRollback::kReplay,
+             .parts = 3},
+        Case{.topology = {.tp = 2, .dcp = 2}, .rollback = StateRollback::kReplay},
+        Case{.topology = {.tp = 2, .dcp = 1}, .rollback = StateRollback::kSnapshots, .parts = 3},
+        Case{.topology = {.tp = 4, .dcp = 2}, .rollback = StateRollback::kReplay},
+        Case{{.tp = 4, .dcp = 4, .interleave = 2}, 2}, Case{.topology = {}, .experts = true},
+        Case{.topology = {.tp = 2, .dcp = 2}, .experts = true},
+        Case{.topology = {.tp = 4, .dcp = 2}, .rollback = StateRollback::kReplay, .experts = true},
+        Case{.topology = {.tp = 4, .dcp = 2}, .experts = true}),
     [](const auto& its) { return NameOfCase(its.param); });
 
 }  // namespace

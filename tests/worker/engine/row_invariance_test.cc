@@ -22,12 +22,13 @@ constexpr std::size_t kPrompts = 17;
 struct Case {
   Topology topology;
   std::optional<StateRollback> rollback = std::nullopt;  // of a hybrid target; nullopt: MLA alone
+  bool experts = false;
 };
 
 std::string NameOfCase(const Case& c) {
-  return absl::StrFormat(
-      "tp%d_dcp%d%s", c.topology.tp, c.topology.dcp,
-      c.rollback.has_value() ? absl::StrFormat("_%s", StateRollbackName(*c.rollback)) : "");
+  return absl::StrFormat("tp%d_dcp%d%s%s", c.topology.tp, c.topology.dcp,
+                         c.rollback.has_value() ? absl::StrFormat("_%s", StateRollbackName(*c.rollback)) : "",
+                         c.experts ? "_experts" : "");
 }
 void PrintTo(const Case& c, std::ostream* out) { *out << NameOfCase(c); }
 
@@ -48,7 +49,8 @@ Plan PlanOf(const Case& c, std::int64_t draft_tokens, std::int64_t max_requests)
                          .max_requests = max_requests,
                          .context_tokens = 200,
                          .hybrid = c.rollback.has_value(),
-                         .rollback = c.rollback.value_or(StateRollback::kSnapshots)});
+                         .rollback = c.rollback.value_or(StateRollback::kSnapshots),
+                         .experts = c.experts});
 }
 
 bool SameBits(std::span<const float> a, std::span<const float> b) {
@@ -161,7 +163,9 @@ INSTANTIATE_TEST_SUITE_P(, RowInvarianceTest,
                          ::testing::Values(Case{{1, 1, 1}}, Case{{2, 1, 1}}, Case{{2, 2, 1}},
                                            Case{{1, 1, 1}, StateRollback::kSnapshots},
                                            Case{{1, 1, 1}, StateRollback::kReplay},
-                                           Case{{2, 2, 1}, StateRollback::kReplay}),
+                                           Case{{2, 2, 1}, StateRollback::kReplay},
+                                           Case{{1, 1, 1}, std::nullopt, true},
+                                           Case{{2, 2, 1}, std::nullopt, true}),
                          [](const auto& its) { return NameOfCase(its.param); });
 
 // Everything that a run computes: logits of every pass on every rank, and the arenas after each step.
@@ -227,7 +231,8 @@ Plan ReplayPlan(const Case& c) {
                          .parents = 40,
                          .max_requests = 8,
                          .hybrid = c.rollback.has_value(),
-                         .rollback = c.rollback.value_or(StateRollback::kSnapshots)});
+                         .rollback = c.rollback.value_or(StateRollback::kSnapshots),
+                         .experts = c.experts});
 }
 
 class ReplayTest : public ::testing::TestWithParam<Case> {};
@@ -253,7 +258,9 @@ TEST_P(ReplayTest, TwoRunsGiveTheSameBits) {
 INSTANTIATE_TEST_SUITE_P(, ReplayTest,
                          ::testing::Values(Case{{1, 1, 1}}, Case{{2, 2, 1}}, Case{{4, 2, 1}},
                                            Case{{1, 1, 1}, StateRollback::kSnapshots},
-                                           Case{{2, 2, 1}, StateRollback::kReplay}),
+                                           Case{{2, 2, 1}, StateRollback::kReplay},
+                                           Case{{1, 1, 1}, std::nullopt, true},
+                                           Case{{4, 2, 1}, std::nullopt, true}),
                          [](const auto& its) { return NameOfCase(its.param); });
 
 }  // namespace

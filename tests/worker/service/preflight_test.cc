@@ -115,9 +115,11 @@ TEST(PreflightTest, RecurrentStatesUnderEveryRollback) {
 
 TEST(PreflightTest, MixturesOfExpertsShrinkAndTheCachePathStays) {
   PrepareSpec spec = SmallSpec();
-  spec.target.layers[1].mlp = {.intermediate = 32, .experts = 64};
+  spec.target = testing::SmallExpertsTarget();
+  spec.target.layers[1].mlp.intermediate = 1 << 16;
   const auto ran = RunOn(spec);
   KVASIR_ASSERT_OK(ran);
+  EXPECT_LT(ran->measured.measurement.weight_bytes.value(), 1 << 20);
   EXPECT_EQ(ran->measured.measurement.arena_bytes, spec.plan.arena_bytes);
   EXPECT_EQ(ran->graphs.size(), spec.plan.graphs.size());
 }

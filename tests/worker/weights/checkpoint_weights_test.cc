@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -11,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "common/base/error_reasons.h"
 #include "common/base/typed_error.h"
 #include "common/checkpoint/expected_tensors.h"
@@ -121,6 +123,30 @@ class Recorder final : public WeightSource {
   mutable std::map<std::string, WeightSpec> specs_;
 };
 
+// Where the engine has a published tensor: by its own name, or as one expert's rows of a tensor of all
+// experts.
+struct Place {
+  WeightSpec spec;
+  TensorPart part;
+};
+
+std::optional<Place> PlaceOf(const TensorKey& key, const std::string& role, std::int64_t experts,
+                             const std::map<std::string, WeightSpec>& specs) {
+  std::string name = role + "." + KeyText(key);
+  if (key.expert >= 0) {
+    const std::string one = absl::StrFormat("experts.%d.", key.expert);
+    name.replace(name.find(one), one.size(), "experts_");
+  }
+  const auto found = specs.find(name);
+  if (found == specs.end()) return std::nullopt;
+  Place place{found->second, WholeTensor(found->second)};
+  if (key.expert >= 0) {
+    place.part.rows /= experts;
+    place.part.row_begin = key.expert * place.part.rows;
+  }
+  return place;
+}
+
 // The synthetic weights of one role as its published tensors: BF16 holds them exactly.
 std::vector<WrittenTensor> Written(const ModelDescription& model, const std::string& role, std::int64_t seed,
                                    const std::map<std::string, WeightSpec>& specs) {
@@ -129,14 +155,16 @@ std::vector<WrittenTensor> Written(const ModelDescription& model, const std::str
   KVASIR_EXPECT_OK(expected);
   for (const ExpectedTensor& tensor : *expected) {
     if (tensor.optional) continue;
-    const auto found = specs.find(role + "." + KeyText(tensor.key));
-    EXPECT_NE(found, specs.end()) << tensor.name;
-    if (found == specs.end()) continue;
-    WeightSpec spec = found->second;
-    const std::vector<float> values = MakeWeights(seed, spec, WholeTensor(spec));
+    const std::int64_t experts =
+        tensor.key.layer < 0 ? 0 : model.layers[static_cast<std::size_t>(tensor.key.layer)].mlp.experts;
+    const std::optional<Place> place = PlaceOf(tensor.key, role, experts, specs);
+    EXPECT_TRUE(place.has_value()) << tensor.name;
+    if (!place.has_value()) continue;
+    const WeightSpec& spec = place->spec;
+    const std::vector<float> values = MakeWeights(seed, spec, place->part);
     WrittenTensor written{
         .name = tensor.name, .type = StoredType::kBf16, .shape = tensor.shapes.front(), .bytes = {}};
-    for (std::int64_t i = 0; i < spec.rows * spec.cols; ++i) {
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(values.size()); ++i) {
       const std::int64_t at = spec.transposed ? i % spec.rows * spec.cols + i / spec.rows : i;
       const std::uint16_t bits = FloatToBf16(values[static_cast<std::size_t>(at)]);
       written.bytes.append(reinterpret_cast<const char*>(&bits), sizeof bits);
@@ -175,7 +203,10 @@ INSTANTIATE_TEST_SUITE_P(Models, WrittenPair, ::testing::ValuesIn(AllModelVarian
 
 TEST_P(WrittenPair, DecodesAsTheOneThatItWasWrittenFrom) {
   ModelVariant variant = GetParam();
-  variant.target.architecture = "DeepseekV3ForCausalLM";
+  // The family that has names for the tensors of a latent.
+  const bool latent = std::any_of(variant.target.layers.begin(), variant.target.layers.end(),
+                                  [](const ModelLayer& layer) { return layer.mlp.latent > 0; });
+  variant.target.architecture = latent ? "KimiLinearForCausalLM" : "DeepseekV3ForCausalLM";
   variant.draft.architecture = "K3DSparkModel";
   ModelRanksOptions options = OptionsOf(variant, 1, 1, DType::kBf16);
   const Recorder recorder(options.seed);
