@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/base/units.h"
+#include "worker/engine/sampling_parameters.h"
 
 namespace kvasir {
 
@@ -26,6 +27,7 @@ struct StepSequence {
   std::vector<std::int32_t> tokens = {};  // kPrefill: the chunk's tokens; else one: the anchor at `committed`
   bool last_chunk = false;                // kPrefill: the chunk ends the prompt, so its last row is sampled
   std::vector<std::vector<BlockId>> blocks = {};  // [pool][column]: the sequence's block table
+  SamplingParameters sampling = {};
 };
 
 struct StepPlan {
@@ -42,6 +44,7 @@ struct SequenceOutcome {
   std::int64_t drafted = 0;  // valid draft rows verified
   std::int64_t accepted = 0;
   std::vector<std::int32_t> emitted = {};  // accepted drafts, then the target's own token
+  std::vector<float> logprobs = {};        // of `emitted`, where the sequence wants them; else empty
 };
 
 // The same on every rank.
