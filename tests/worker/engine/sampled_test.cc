@@ -218,7 +218,7 @@ class SampledDistributionTest : public ::testing::TestWithParam<Case> {
       }
     }
     if (!speculate) return;
-    EXPECT_GT((*rig)->accepted(), kDraws / 10);
+    EXPECT_GT((*rig)->accepted(), kDraws / 30);
     EXPECT_LT((*rig)->accepted(), (*rig)->drafted() - kDraws / 10);
   }
 };

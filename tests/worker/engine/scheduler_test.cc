@@ -304,6 +304,33 @@ TEST(SchedulerTest, CancelFreesAtOnceAndTheOutcomeSkipsIt) {
   EXPECT_FALSE(scheduler->NextStep().has_value());
 }
 
+// Between any two steps, and while any step runs: in the prompt, while speculating, and with a neighbour that
+// goes on undisturbed.
+TEST(SchedulerTest, CancelAtAnyStepFreesEverything) {
+  for (const bool in_flight : {false, true}) {
+    for (int steps = 0; steps < 12; ++steps) {
+      const auto scheduler = MakeScheduler(MakeEnginePlan({.one_pool = false}));
+      const std::int64_t free = scheduler->free_parents();
+      const auto neighbour = scheduler->Join(Request(4, 40, false));
+      const std::int64_t free_beside = scheduler->free_parents();
+      const auto cancelled = scheduler->Join(Request(20, 30));
+      for (int i = 0; i < steps; ++i) {
+        KVASIR_ASSERT_OK(scheduler->Apply(OutcomeOf(*scheduler->NextStep(), 3, 1, 1)));
+      }
+      const auto step = in_flight ? scheduler->NextStep() : std::nullopt;
+      KVASIR_ASSERT_OK(scheduler->Cancel(*cancelled));
+      EXPECT_EQ(scheduler->free_parents(), free_beside) << steps;
+      if (step.has_value()) {
+        KVASIR_ASSERT_OK(scheduler->Apply(OutcomeOf(*step, 3, 1, 1)));
+      }
+      EXPECT_EQ(scheduler->running(), 1);
+      KVASIR_ASSERT_OK(scheduler->Apply(OutcomeOf(*scheduler->NextStep(), 3, 1, 1)));
+      KVASIR_ASSERT_OK(scheduler->Cancel(*neighbour));
+      EXPECT_EQ(scheduler->free_parents(), free) << steps;
+    }
+  }
+}
+
 TEST(SchedulerTest, AFailedStepCancelsItsSequencesOnly) {
   const auto scheduler = MakeScheduler(MakeEnginePlan({}));
   KVASIR_ASSERT_OK(scheduler->Join(Request(4, 8, true)));
