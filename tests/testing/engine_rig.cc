@@ -22,7 +22,7 @@ bool Same(const StepOutcome& a, const StepOutcome& b) {
          std::equal(a.sequences.begin(), a.sequences.end(), b.sequences.begin(), b.sequences.end(),
                     [](const SequenceOutcome& x, const SequenceOutcome& y) {
                       return x.id == y.id && x.drafted == y.drafted && x.accepted == y.accepted &&
-                             x.emitted == y.emitted;
+                             x.emitted == y.emitted && x.logprobs == y.logprobs;
                     });
 }
 

@@ -11,6 +11,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/typed_error.h"
 #include "worker/engine/arena_layout.h"
+#include "worker/engine/sampling_parameters.h"
 
 namespace kvasir {
 namespace {
@@ -126,6 +127,28 @@ absl::Status CheckStates(const GroupContext& at, const Plan& plan, const PassSha
   return absl::OkStatus();
 }
 
+// Written so that NaN fails.
+absl::Status CheckDraws(const GroupContext& at, const PassMetadata& metadata) {
+  const bool drafts = metadata.shape.pass == Pass::kDraftBlock;
+  const auto requests = static_cast<std::size_t>(drafts ? metadata.shape.requests : 0);
+  const auto rows = static_cast<std::size_t>(drafts ? metadata.shape.rows() : 0);
+  if (metadata.temperatures.size() != requests || metadata.draws.size() != rows) {
+    return absl::InvalidArgumentError(absl::StrFormat("%s: %d temperatures and %d draws, want %d and %d",
+                                                      at.where, metadata.temperatures.size(),
+                                                      metadata.draws.size(), requests, rows));
+  }
+  for (const double temperature : metadata.temperatures) {
+    if (temperature >= 0 && temperature <= kTemperatureMax) continue;
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%s: temperature %g, want 0 .. %g", at.where, temperature, kTemperatureMax));
+  }
+  for (const double draw : metadata.draws) {
+    if (draw >= 0 && draw < 1) continue;
+    return absl::InvalidArgumentError(absl::StrFormat("%s: draw %g, want [0, 1)", at.where, draw));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckGroup(const Plan& plan, const PassMetadata& metadata, const GroupMetadata& group) {
   for (const PlanPool& pool : plan.pools) {
     for (const PlanGroup& its : pool.groups) {
@@ -174,6 +197,7 @@ absl::Status CheckMetadata(const Plan& plan, std::int64_t vocab, const PassMetad
     const std::int32_t anchor = metadata.anchors[request];
     if (anchor < 0 || anchor >= vocab) return Refuse(at, "anchors", request, anchor, tokens);
   }
+  KVASIR_RETURN_IF_ERROR(CheckDraws(at, metadata));
   for (const GroupMetadata& group : metadata.groups) {
     KVASIR_RETURN_IF_ERROR(CheckGroup(plan, metadata, group));
   }

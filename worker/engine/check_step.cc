@@ -94,6 +94,9 @@ absl::Status CheckLengths(const Plan& plan, StepKind kind, std::size_t index, co
     return Refuse(FieldOf(index, "committed"), sequence.committed,
                   absl::StrFormat("0 .. %d (below limit)", sequence.limit - 1));
   }
+  if (const absl::Status sampling = CheckSampling(sequence.sampling); !sampling.ok()) {
+    return WithinField(absl::StrFormat("sequences[%d]", index), sampling);
+  }
   if (kind == StepKind::kPrefill) return CheckPrefillChunk(plan, index, sequence);
   if (sequence.tokens.size() != 1) {
     return Refuse(FieldOf(index, "tokens"), static_cast<std::int64_t>(sequence.tokens.size()),

@@ -37,17 +37,9 @@ LaunchList WriteDraftBlockPass(const PassContext& context) {
     pass.Mix(layer);
     pass.Mlp(layer);
   }
-  if (model.markov_rank == 0) {
-    pass.Head(model.head, out.logits);
-    list.push_back(ArgmaxOp{.logits = out.logits,
-                            .ids = out.drafted,
-                            .fault = out.fault,
-                            .rows = context.shape.rows(),
-                            .vocab = model.vocab});
-    return list;
-  }
-  pass.Head(model.head, context.scratch.base_logits);
-  list.push_back(MarkovChainOp{.base = context.scratch.base_logits,
+  float* base = model.markov_rank > 0 ? context.scratch.base_logits : out.logits;
+  pass.Head(model.head, base);
+  list.push_back(MarkovChainOp{.base = base,
                                .w1 = model.markov_in,
                                .w2 = model.markov_out,
                                .anchors = context.in.anchors,
@@ -57,7 +49,9 @@ LaunchList WriteDraftBlockPass(const PassContext& context) {
                                .requests = context.shape.requests,
                                .query_rows = context.shape.query_rows,
                                .vocab = model.vocab,
-                               .rank = model.markov_rank});
+                               .rank = model.markov_rank,
+                               .temperatures = context.in.temperatures,
+                               .draws = context.in.draws});
   return list;
 }
 

@@ -177,17 +177,23 @@ struct ArgmaxOp {
   std::int64_t rows, vocab;
 };
 
-// DSpark's Markov head, greedy: x_0 = anchors[b]; for k = 0 .. query_rows-1:
-//   logits_k = base[b, k] + w1[x_k] * w2;  drafted[b, k] = x_{k+1} = argmax logits_k.
+// The drafted tokens of a block, with DSpark's Markov head: x_0 = anchors[b]; for k = 0 .. query_rows-1:
+//   logits_k = base[b, k] + w1[x_k] * w2;  drafted[b, k] = x_{k+1}, chosen from logits_k.
+// Rank 0: no head, logits_k = base[b, k]; `logits` may then be `base`. Chosen is the largest (lowest id of
+// equals) where temperatures[b] is 0, else the token that draws[b, k] picks from softmax(logits_k /
+// temperatures[b]), as token_distribution.h says: verification must know the distribution exactly. A NaN sets
+// *fault to 1 and gives 0, and so does +inf where tokens are drawn.
 struct MarkovChainOp {
   const float* base;            // [requests, query_rows, vocab]
   const float* w1;              // [vocab, rank]
   const float* w2;              // [rank, vocab]
   const std::int32_t* anchors;  // [requests]
-  float* logits;                // [requests, query_rows, vocab], the biased logits, kept for tests
+  float* logits;                // [requests, query_rows, vocab], the biased logits
   std::int32_t* drafted;        // [requests, query_rows]
   std::int32_t* fault;
   std::int64_t requests, query_rows, vocab, rank;
+  const double* temperatures = nullptr;  // [requests]; null: all 0
+  const double* draws = nullptr;         // [requests, query_rows], in [0, 1)
 };
 
 using Launch = std::variant<EmbedOp, RmsNormOp, LinearOp, RopeOp, AbsorbQueryOp, CacheWriteOp, MlaDecodeOp,

@@ -35,6 +35,8 @@ struct PassInputs {
   std::int32_t* token_ids = nullptr;  // [rows]
   std::int64_t* positions = nullptr;  // [rows]
   std::int32_t* anchors = nullptr;    // [requests]; draft_block
+  double* temperatures = nullptr;     // [requests]; draft_block: 0 where the largest logit is drafted
+  double* draws = nullptr;            // [rows]; draft_block: in [0, 1), one for each drafted token
   std::vector<GroupInputs> groups;    // by GroupId; empty entries for groups not of this pass's role
 };
 

@@ -94,6 +94,10 @@ PassBuffers::Offsets PassBuffers::OffsetsOf(const PassShape& shape) const {
   at.token_ids = cutter.Take(BytesOf<std::int32_t>(shape.rows()));
   at.positions = cutter.Take(BytesOf<std::int64_t>(shape.rows()));
   at.anchors = cutter.Take(BytesOf<std::int32_t>(shape.requests));
+  if (shape.pass == Pass::kDraftBlock) {
+    at.temperatures = cutter.Take(BytesOf<double>(shape.requests));
+    at.draws = cutter.Take(BytesOf<double>(shape.rows()));
+  }
   for (const GroupWidth& width : widths_) {
     GroupOffsets group{.table_width = width.table_width,
                        .used = width.role == RoleOf(shape.pass),
@@ -120,6 +124,10 @@ PassInputs PassBuffers::InputsAt(const PassShape& shape) const {
   in.token_ids = reinterpret_cast<std::int32_t*>(base + at.token_ids);
   in.positions = reinterpret_cast<std::int64_t*>(base + at.positions);
   in.anchors = reinterpret_cast<std::int32_t*>(base + at.anchors);
+  if (shape.pass == Pass::kDraftBlock) {
+    in.temperatures = reinterpret_cast<double*>(base + at.temperatures);
+    in.draws = reinterpret_cast<double*>(base + at.draws);
+  }
   for (const GroupOffsets& group : at.groups) {
     GroupInputs& its = in.groups.emplace_back();
     if (!group.used) continue;
@@ -140,6 +148,8 @@ absl::Status PassBuffers::Upload(Backend& backend, const PassMetadata& metadata)
   CopyTo(image, at.token_ids, metadata.token_ids);
   CopyTo(image, at.positions, metadata.positions);
   CopyTo(image, at.anchors, metadata.anchors);
+  CopyTo(image, at.temperatures, metadata.temperatures);
+  CopyTo(image, at.draws, metadata.draws);
   for (const GroupMetadata& group : metadata.groups) {
     const GroupOffsets& its = at.groups[static_cast<std::size_t>(group.group.value())];
     CopyTo(image, its.block_table, group.block_table);

@@ -51,6 +51,8 @@ class PassBuffers {
     std::int64_t token_ids = 0;
     std::int64_t positions = 0;
     std::int64_t anchors = 0;
+    std::int64_t temperatures = 0;
+    std::int64_t draws = 0;
     std::vector<GroupOffsets> groups = {};  // by GroupId
     std::int64_t bytes = 0;
   };

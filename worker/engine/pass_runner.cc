@@ -100,6 +100,15 @@ absl::StatusOr<std::vector<std::int32_t>> PassRunner::ReadDrafted(const PassShap
   return ReadTokens(buffers_.outputs().drafted, shape.rows());
 }
 
+absl::StatusOr<std::vector<float>> PassRunner::ReadLogits(std::int64_t first, std::int64_t rows) {
+  const std::int64_t vocab = options_.target.vocab;
+  std::vector<float> logits(static_cast<std::size_t>(rows * vocab));
+  const float* from = buffers_.outputs().logits + first * vocab;
+  KVASIR_RETURN_IF_ERROR(
+      backend_.Read(std::as_writable_bytes(std::span(logits)), reinterpret_cast<const std::byte*>(from)));
+  return logits;
+}
+
 absl::StatusOr<std::vector<std::int32_t>> PassRunner::ReadTokens(const std::int32_t* from,
                                                                  std::int64_t count) {
   std::vector<std::int32_t> tokens(static_cast<std::size_t>(count));

@@ -8,11 +8,11 @@
 #include "common/base/error_reasons.h"
 #include "common/base/status_macros.h"
 #include "common/base/typed_error.h"
-#include "common/models/model_text.h"
+#include "worker/engine/check_engine_options.h"
 #include "worker/engine/check_step.h"
+#include "worker/engine/choose_tokens.h"
 #include "worker/engine/pass_runner.h"
 #include "worker/engine/step_agreement.h"
-#include "worker/engine/verify_greedy.h"
 
 namespace kvasir {
 namespace {
@@ -22,42 +22,6 @@ absl::Status At(const std::string& where, const absl::Status& status) {
   TypedError error = ErrorOf(status);
   error.message = absl::StrFormat("%s: %s", where, error.message);
   return MakeError(error);
-}
-
-absl::Status CheckDigest(const char* field, const ModelDescription& model, const ModelRef& planned) {
-  const std::string digest = ModelDigest(model);
-  if (digest == planned.digest) return absl::OkStatus();
-  return FieldError(reason::kModelDigestMismatch, field,
-                    absl::StrFormat("%s: the description of %s has digest %s, the plan names %s with %s",
-                                    field, model.name, digest, planned.name, planned.digest));
-}
-
-absl::Status CheckOptions(const RankEngineOptions& options) {
-  const Plan& plan = options.plan;
-  if (options.place.topology != plan.topology || options.place.rank < 0 ||
-      options.place.rank >= plan.topology.tp) {
-    return FieldError(reason::kValueOutOfRange, "place",
-                      absl::StrFormat("place: rank %d of tp %d, dcp %d; the plan has tp %d, dcp %d",
-                                      options.place.rank, options.place.topology.tp,
-                                      options.place.topology.dcp, plan.topology.tp, plan.topology.dcp));
-  }
-  const std::int64_t ranks = options.communicator != nullptr ? options.communicator->size() : 1;
-  const std::int64_t rank = options.communicator != nullptr ? options.communicator->rank() : 0;
-  if (ranks != plan.topology.tp || rank != options.place.rank) {
-    return FieldError(reason::kRanksIncomplete, "communicator",
-                      absl::StrFormat("communicator: rank %d of %d, want rank %d of %d", rank, ranks,
-                                      options.place.rank, plan.topology.tp));
-  }
-  if (options.draft.has_value() != (plan.draft_tokens > 0) ||
-      (options.draft.has_value() && !options.draft->draft.has_value())) {
-    return FieldError(
-        reason::kConflictingFields, "draft",
-        absl::StrFormat("draft: the plan drafts %d tokens; give the description of a draft if and "
-                        "only if it drafts some",
-                        plan.draft_tokens));
-  }
-  KVASIR_RETURN_IF_ERROR(CheckDigest("target", options.target, plan.target));
-  return options.draft.has_value() ? CheckDigest("draft", *options.draft, plan.draft) : absl::OkStatus();
 }
 
 class RankEngineImpl final : public RankEngine {
@@ -86,7 +50,20 @@ class RankEngineImpl final : public RankEngine {
   absl::Status Prefill(const StepSequence& sequence, SequenceOutcome& outcome);
   absl::Status Decode(const StepPlan& step, StepOutcome& outcome);
   absl::Status Speculate(const StepPlan& step, StepOutcome& outcome);
-  absl::StatusOr<std::vector<std::int32_t>> Draft(const StepPlan& step);
+  // What a step drafted: tokens [sequences, N], and what each sequence's valid ones were drawn from.
+  struct Drafts {
+    std::vector<std::int32_t> tokens;
+    std::vector<std::vector<TokenDistribution>> distributions;  // by sequence; empty where it is greedy
+  };
+  absl::StatusOr<Drafts> Draft(const StepPlan& step);
+  absl::StatusOr<std::vector<TokenDistribution>> ReadDistributions(const StepSequence& sequence,
+                                                                   std::int64_t first_row,
+                                                                   std::span<const std::int32_t> drafted);
+  // The target's pass of `shape` has run, and `next_ids` came of it; the sequence's rows start at
+  // `first_row`.
+  absl::Status Choose(const StepSequence& sequence, Pass pass, std::int64_t first_row,
+                      std::span<const std::int32_t> next_ids, const DraftRows& draft,
+                      SequenceOutcome& outcome);
   absl::Status Run(const PassShape& shape, const std::vector<SequenceRows>& rows, bool wants_logits = true) {
     return runner_->Run(builder_.Build(shape, rows), wants_logits);
   }
@@ -97,6 +74,7 @@ class RankEngineImpl final : public RankEngine {
   std::unique_ptr<DeviceMemory> arena_;
   std::unique_ptr<PassRunner> runner_;
   std::int64_t next_step_ = 0;
+  std::optional<Pass> fault_;  // of this step: logits that are no distribution
   std::optional<std::string> broken_;
 };
 
@@ -135,7 +113,8 @@ absl::StatusOr<StepOutcome> RankEngineImpl::Execute(const StepPlan& step) {
   ++next_step_;
   absl::StatusOr<StepOutcome> outcome = RunStep(step);
   if (!outcome.ok()) return Break(step, outcome.status());
-  absl::Status agreed = AgreeOnStep(options_.communicator, *outcome, runner_->fault());
+  const std::optional<Pass> fault = runner_->fault().has_value() ? runner_->fault() : fault_;
+  absl::Status agreed = AgreeOnStep(options_.communicator, *outcome, fault);
   if (absl::IsDataLoss(agreed)) return agreed;
   if (!agreed.ok()) return Break(step, agreed);
   return outcome;
@@ -152,6 +131,7 @@ absl::Status RankEngineImpl::Break(const StepPlan& step, const absl::Status& why
 }
 
 absl::StatusOr<StepOutcome> RankEngineImpl::RunStep(const StepPlan& step) {
+  fault_.reset();
   KVASIR_RETURN_IF_ERROR(runner_->BeginStep());
   KVASIR_RETURN_IF_ERROR(ZeroParents(step));
   StepOutcome outcome{.step = step.step};
@@ -187,7 +167,8 @@ absl::Status RankEngineImpl::Prefill(const StepSequence& sequence, SequenceOutco
   KVASIR_RETURN_IF_ERROR(Run(target, {chunk}, sequence.last_chunk));
   if (sequence.last_chunk) {
     KVASIR_ASSIGN_OR_RETURN(const std::vector<std::int32_t> next, runner_->ReadNextIds(target));
-    outcome.emitted = {next.back()};
+    const std::span<const std::int32_t> last = std::span(next).subspan(static_cast<std::size_t>(rows - 1));
+    KVASIR_RETURN_IF_ERROR(Choose(sequence, target.pass, rows - 1, last, {}, outcome));
   }
   if (options_.plan.draft_tokens == 0) return absl::OkStatus();
   chunk.attends = false;
@@ -202,35 +183,80 @@ absl::Status RankEngineImpl::Decode(const StepPlan& step, StepOutcome& outcome) 
       runner_->ShapeFor(Pass::kTargetDecode, 1, static_cast<std::int64_t>(step.sequences.size()));
   KVASIR_RETURN_IF_ERROR(Run(shape, rows));
   KVASIR_ASSIGN_OR_RETURN(const std::vector<std::int32_t> next, runner_->ReadNextIds(shape));
-  for (std::size_t i = 0; i < rows.size(); ++i) outcome.sequences[i].emitted = {next[i]};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    KVASIR_RETURN_IF_ERROR(Choose(step.sequences[i], shape.pass, static_cast<std::int64_t>(i),
+                                  std::span(next).subspan(i, 1), {}, outcome.sequences[i]));
+  }
   return absl::OkStatus();
 }
 
-// The drafted tokens of every sequence, [sequences, N].
-absl::StatusOr<std::vector<std::int32_t>> RankEngineImpl::Draft(const StepPlan& step) {
+absl::Status RankEngineImpl::Choose(const StepSequence& sequence, Pass pass, std::int64_t first_row,
+                                    std::span<const std::int32_t> next_ids, const DraftRows& draft,
+                                    SequenceOutcome& outcome) {
+  std::vector<float> logits;
+  if (sequence.sampling.needs_logits()) {
+    KVASIR_ASSIGN_OR_RETURN(logits,
+                            runner_->ReadLogits(first_row, static_cast<std::int64_t>(next_ids.size())));
+  }
+  // A chunk's last token and a step's only one stand at the same place: before what is emitted.
+  const std::int64_t anchor = sequence.committed + static_cast<std::int64_t>(sequence.tokens.size()) - 1;
+  const TargetRows target{.next_ids = next_ids, .logits = logits};
+  if (!ChooseTokens(sequence.sampling, anchor, target, draft, outcome)) fault_ = pass;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RankEngineImpl::Drafts> RankEngineImpl::Draft(const StepPlan& step) {
   const std::int64_t draft_tokens = options_.plan.draft_tokens;
   const auto mask = static_cast<std::int32_t>(options_.draft->draft->mask_token);
+  const std::size_t count = step.sequences.size();
   std::vector<SequenceRows> rows;
-  rows.reserve(step.sequences.size());
+  rows.reserve(count);
   for (const StepSequence& sequence : step.sequences) {
     rows.push_back(RowsOfDraftBlock(sequence, draft_tokens, mask));
   }
   const PassShape shape =
-      runner_->ShapeFor(Pass::kDraftBlock, draft_tokens, static_cast<std::int64_t>(step.sequences.size()));
+      runner_->ShapeFor(Pass::kDraftBlock, draft_tokens, static_cast<std::int64_t>(count));
   KVASIR_RETURN_IF_ERROR(Run(shape, rows));
-  KVASIR_ASSIGN_OR_RETURN(std::vector<std::int32_t> drafted, runner_->ReadDrafted(shape));
-  drafted.resize(step.sequences.size() * static_cast<std::size_t>(draft_tokens));
-  if (options_.draft_override) options_.draft_override(step, drafted);
-  return drafted;
+  Drafts drafts;
+  KVASIR_ASSIGN_OR_RETURN(drafts.tokens, runner_->ReadDrafted(shape));
+  drafts.tokens.resize(count * static_cast<std::size_t>(draft_tokens));
+  if (options_.draft_override) options_.draft_override(step, drafts.tokens);
+  drafts.distributions.resize(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!step.sequences[i].sampling.samples()) continue;
+    const std::int64_t first = static_cast<std::int64_t>(i) * draft_tokens;
+    const std::span<const std::int32_t> drafted =
+        std::span(drafts.tokens).subspan(static_cast<std::size_t>(first), rows[i].tokens.size());
+    KVASIR_ASSIGN_OR_RETURN(drafts.distributions[i], ReadDistributions(step.sequences[i], first, drafted));
+  }
+  return drafts;
+}
+
+// The draft pass's logits are overwritten by the target's, so this comes before the verify pass.
+absl::StatusOr<std::vector<TokenDistribution>> RankEngineImpl::ReadDistributions(
+    const StepSequence& sequence, std::int64_t first_row, std::span<const std::int32_t> drafted) {
+  std::vector<TokenDistribution> all;
+  const auto rows = static_cast<std::int64_t>(drafted.size());
+  if (rows > 0 && !options_.draft_override) {
+    KVASIR_ASSIGN_OR_RETURN(const std::vector<float> logits, runner_->ReadLogits(first_row, rows));
+    all = DraftDistributions(logits, rows, sequence.sampling.temperature);
+    if (all.empty()) fault_ = Pass::kDraftBlock;
+  }
+  // Tokens from elsewhere were picked without chance. After a fault the step goes on beside its peers, to
+  // fail with them at its end.
+  for (std::size_t i = all.size(); i < drafted.size(); ++i) {
+    all.push_back(OneHot(drafted[i], options_.target.vocab));
+  }
+  return all;
 }
 
 absl::Status RankEngineImpl::Speculate(const StepPlan& step, StepOutcome& outcome) {
-  KVASIR_ASSIGN_OR_RETURN(const std::vector<std::int32_t> drafted, Draft(step));
+  KVASIR_ASSIGN_OR_RETURN(const Drafts drafts, Draft(step));
   const std::int64_t draft_tokens = options_.plan.draft_tokens;
   const auto count = static_cast<std::int64_t>(step.sequences.size());
   const auto draft_of = [&](std::size_t i) {
     const auto valid = static_cast<std::size_t>(DraftedTokens(step.sequences[i], draft_tokens));
-    return std::span(drafted).subspan(i * static_cast<std::size_t>(draft_tokens), valid);
+    return std::span(drafts.tokens).subspan(i * static_cast<std::size_t>(draft_tokens), valid);
   };
   std::vector<SequenceRows> rows;
   rows.reserve(step.sequences.size());
@@ -242,13 +268,12 @@ absl::Status RankEngineImpl::Speculate(const StepPlan& step, StepOutcome& outcom
   KVASIR_ASSIGN_OR_RETURN(const std::vector<std::int32_t> next, runner_->ReadNextIds(shape));
   rows.clear();
   for (std::size_t i = 0; i < step.sequences.size(); ++i) {
-    const std::span<const std::int32_t> draft = draft_of(i);
+    const DraftRows draft{.tokens = draft_of(i), .distributions = drafts.distributions[i]};
     const std::size_t first = i * static_cast<std::size_t>(shape.query_rows);
-    GreedyVerdict verdict = VerifyGreedy(draft, std::span(next).subspan(first, draft.size() + 1));
-    outcome.sequences[i].drafted = static_cast<std::int64_t>(draft.size());
-    outcome.sequences[i].accepted = verdict.accepted;
-    outcome.sequences[i].emitted = std::move(verdict.emitted);
-    rows.push_back(RowsOfContext(step.sequences[i], verdict.accepted));
+    SequenceOutcome& its = outcome.sequences[i];
+    KVASIR_RETURN_IF_ERROR(Choose(step.sequences[i], shape.pass, static_cast<std::int64_t>(first),
+                                  std::span(next).subspan(first, draft.tokens.size() + 1), draft, its));
+    rows.push_back(RowsOfContext(step.sequences[i], its.accepted));
   }
   // Request i of the context pass reads the taps that request i of the verify pass left: both have N + 1
   // rows.
@@ -258,7 +283,7 @@ absl::Status RankEngineImpl::Speculate(const StepPlan& step, StepOutcome& outcom
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RankEngine>> RankEngine::Create(Backend& backend, RankEngineOptions options) {
-  KVASIR_RETURN_IF_ERROR(CheckOptions(options));
+  KVASIR_RETURN_IF_ERROR(CheckEngineOptions(options));
   auto engine = std::make_unique<RankEngineImpl>(backend, std::move(options));
   KVASIR_RETURN_IF_ERROR(engine->Prepare());
   return engine;

@@ -40,6 +40,7 @@ struct RankEngineOptions {
   // Outlives the engine.
   Communicator* context_communicator = nullptr;
   // Tests only: replaces the drafted tokens [requests, N] of a speculative step before they are verified.
+  // They must not depend on chance.
   std::function<void(const StepPlan&, std::span<std::int32_t>)> draft_override;
   // Tests and preflight only: sees the metadata and the logits [rows, vocab] of every pass after it ran; the
   // logits are empty for draft_context, which has none.

@@ -1,6 +1,7 @@
 #include "worker/engine/scheduler.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <map>
 #include <utility>
@@ -16,6 +17,8 @@
 
 namespace kvasir {
 namespace {
+
+constexpr std::array kTurns = {StepKind::kPrefill, StepKind::kSpeculate, StepKind::kDecode};
 
 struct Sequence {
   SequenceId id;
@@ -52,10 +55,8 @@ class SchedulerImpl final : public Scheduler {
  private:
   [[nodiscard]] absl::Status CheckRequest(const SequenceRequest& request) const;
   [[nodiscard]] absl::Status CheckToken(const char* field, std::size_t index, std::int32_t token) const;
-  [[nodiscard]] bool Speculates(const Sequence& sequence) const {
-    return sequence.request.speculate && plan_.draft_tokens > 0;
-  }
-  [[nodiscard]] std::vector<Sequence*> Decoding(bool speculating);
+  [[nodiscard]] StepKind KindOf(const Sequence& sequence) const;
+  [[nodiscard]] std::vector<Sequence*> SequencesOf(StepKind kind);
   [[nodiscard]] StepSequence PartOf(Sequence& sequence, StepKind kind);
   [[nodiscard]] absl::Status CheckOutcome(const StepOutcome& outcome) const;
   [[nodiscard]] SequenceProgress Advance(Sequence& sequence, StepKind kind, const StepSequence& part,
@@ -71,7 +72,7 @@ class SchedulerImpl final : public Scheduler {
   std::int64_t next_id_ = 0;
   std::int64_t next_step_ = 0;
   std::optional<StepPlan> out_;  // given, not yet applied
-  bool speculated_last_ = false;
+  std::size_t turn_ = 0;         // of kTurns: whose it is, if it has work
 };
 
 absl::Status SchedulerImpl::CheckToken(const char* field, std::size_t index, std::int32_t token) const {
@@ -106,7 +107,7 @@ absl::Status SchedulerImpl::CheckRequest(const SequenceRequest& request) const {
   for (std::size_t i = 0; i < request.stop_tokens.size(); ++i) {
     KVASIR_RETURN_IF_ERROR(CheckToken("stop_tokens", i, request.stop_tokens[i]));
   }
-  return absl::OkStatus();
+  return CheckSampling(request.sampling);
 }
 
 absl::StatusOr<SequenceId> SchedulerImpl::Join(const SequenceRequest& request) {
@@ -136,16 +137,27 @@ absl::Status SchedulerImpl::Cancel(SequenceId id) {
   return absl::OkStatus();
 }
 
-std::vector<Sequence*> SchedulerImpl::Decoding(bool speculating) {
+StepKind SchedulerImpl::KindOf(const Sequence& sequence) const {
+  if (sequence.prefilling()) return StepKind::kPrefill;
+  return sequence.request.speculate && plan_.draft_tokens > 0 ? StepKind::kSpeculate : StepKind::kDecode;
+}
+
+// Those whose next step is of this kind, oldest first; a prefill step takes one.
+std::vector<Sequence*> SchedulerImpl::SequencesOf(StepKind kind) {
   std::vector<Sequence*> found;
   for (auto& [id, sequence] : sequences_) {
-    if (!sequence.prefilling() && Speculates(sequence) == speculating) found.push_back(&sequence);
+    if (KindOf(sequence) != kind) continue;
+    found.push_back(&sequence);
+    if (kind == StepKind::kPrefill) break;
   }
   return found;
 }
 
 StepSequence SchedulerImpl::PartOf(Sequence& sequence, StepKind kind) {
-  StepSequence part{.id = sequence.id, .committed = sequence.committed, .limit = sequence.table.limit};
+  StepSequence part{.id = sequence.id,
+                    .committed = sequence.committed,
+                    .limit = sequence.table.limit,
+                    .sampling = sequence.request.sampling};
   part.pending = sequence.pending;
   std::int64_t rows = decode_rows_;
   if (kind == StepKind::kPrefill) {
@@ -166,24 +178,12 @@ std::optional<StepPlan> SchedulerImpl::NextStep() {
   KVASIR_CHECK(!out_.has_value());
   StepPlan step{.epoch = epoch_, .plan_id = plan_id_, .step = next_step_};
   std::vector<Sequence*> chosen;
-  for (auto& [id, sequence] : sequences_) {
-    if (!sequence.prefilling()) continue;
-    step.kind = StepKind::kPrefill;
-    chosen = {&sequence};
-    break;
+  for (std::size_t i = 0; i < kTurns.size() && chosen.empty(); ++i) {
+    step.kind = kTurns[turn_];
+    chosen = SequencesOf(step.kind);
+    turn_ = (turn_ + 1) % kTurns.size();
   }
-  if (chosen.empty()) {
-    // Sequences that speculate and those that do not run different passes: they take turns.
-    bool speculate = !speculated_last_;
-    chosen = Decoding(speculate);
-    if (chosen.empty()) {
-      speculate = !speculate;
-      chosen = Decoding(speculate);
-    }
-    if (chosen.empty()) return std::nullopt;
-    step.kind = speculate ? StepKind::kSpeculate : StepKind::kDecode;
-    speculated_last_ = speculate;
-  }
+  if (chosen.empty()) return std::nullopt;
   for (Sequence* sequence : chosen) step.sequences.push_back(PartOf(*sequence, step.kind));
   step.zero_parents = tables_.TakeParentsToZero();
   ++next_step_;
@@ -205,11 +205,15 @@ absl::Status SchedulerImpl::CheckOutcome(const StepOutcome& outcome) const {
     const std::int64_t drafted =
         out_->kind == StepKind::kSpeculate ? DraftedTokens(part, plan_.draft_tokens) : 0;
     const std::int64_t tokens = sampled ? its.accepted + 1 : 0;
+    const std::int64_t logprobs = part.sampling.logprobs ? tokens : 0;
     if (its.id != part.id || its.drafted != drafted || its.accepted < 0 || its.accepted > drafted ||
-        static_cast<std::int64_t>(its.emitted.size()) != tokens) {
+        static_cast<std::int64_t>(its.emitted.size()) != tokens ||
+        static_cast<std::int64_t>(its.logprobs.size()) != logprobs) {
       return absl::InvalidArgumentError(absl::StrFormat(
-          "outcome.sequences[%d]: id %d, %d drafted, %d accepted, %d emitted; want id %d, %d drafted", i,
-          its.id.value(), its.drafted, its.accepted, its.emitted.size(), part.id.value(), drafted));
+          "outcome.sequences[%d]: id %d, %d drafted, %d accepted, %d emitted, %d log-probabilities; want id "
+          "%d, %d drafted",
+          i, its.id.value(), its.drafted, its.accepted, its.emitted.size(), its.logprobs.size(),
+          part.id.value(), drafted));
     }
     for (std::size_t t = 0; t < its.emitted.size(); ++t) {
       KVASIR_RETURN_IF_ERROR(CheckToken("outcome.emitted", t, its.emitted[t]));
@@ -220,7 +224,7 @@ absl::Status SchedulerImpl::CheckOutcome(const StepOutcome& outcome) const {
 
 SequenceProgress SchedulerImpl::Advance(Sequence& sequence, StepKind kind, const StepSequence& part,
                                         const SequenceOutcome& outcome) const {
-  SequenceProgress progress{.id = sequence.id, .drafted = outcome.drafted, .accepted = outcome.accepted};
+  SequenceProgress progress{.id = sequence.id, .drafted = outcome.drafted};
   // A chunk commits its own tokens, a decode the anchor, a verify the anchor and what was accepted. The last
   // token emitted is the next anchor: it stands at the new T, and its K/V is not there yet.
   const std::int64_t committed = static_cast<std::int64_t>(part.tokens.size()) + outcome.accepted;
@@ -237,6 +241,12 @@ SequenceProgress SchedulerImpl::Advance(Sequence& sequence, StepKind kind, const
                         std::find(stops.begin(), stops.end(), token) != stops.end();
     if (progress.finished) break;
   }
+  // A stop token among the accepted drafts cuts off what follows it.
+  const auto told = static_cast<std::int64_t>(progress.tokens.size());
+  progress.accepted = std::min(outcome.accepted, told);
+  const auto logprobs = std::min(progress.tokens.size(), outcome.logprobs.size());
+  progress.logprobs.assign(outcome.logprobs.begin(),
+                           outcome.logprobs.begin() + static_cast<std::ptrdiff_t>(logprobs));
   return progress;
 }
 

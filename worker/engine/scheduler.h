@@ -21,13 +21,15 @@ struct SequenceRequest {
   std::int64_t max_tokens = 0;            // at least 1
   std::vector<std::int32_t> stop_tokens = {};
   bool speculate = true;  // false: plain decode (the plan may still have a draft)
+  SamplingParameters sampling = {};
 };
 
 struct SequenceProgress {
   SequenceId id;
   std::vector<std::int32_t> tokens = {};  // new since the last report
-  std::int64_t drafted = 0;               // of this step
-  std::int64_t accepted = 0;
+  std::vector<float> logprobs = {};       // of `tokens`, where the request wants them; else empty
+  std::int64_t drafted = 0;               // of this step: verified
+  std::int64_t accepted = 0;              // of those, the ones among `tokens`
   bool finished = false;
 };
 
@@ -44,8 +46,10 @@ class Scheduler {
   // Frees everything. NotFound for an unknown sequence.
   virtual absl::Status Cancel(SequenceId id) = 0;
 
-  // The next step, or nullopt when there is nothing to do. Prefill chunks come before decode, oldest first.
-  // Each step is followed by Apply or FailStep before the next one is asked for.
+  // The next step, or nullopt when there is nothing to do. The three kinds take turns, those without work are
+  // skipped: a prefill chunk (of the oldest prompt that is not done), the sequences that speculate, those
+  // that do not. So between two steps of a running sequence there is at most one chunk, however long the
+  // prompts are that wait. Each step is followed by Apply or FailStep before the next one is asked for.
   virtual std::optional<StepPlan> NextStep() = 0;
   // Takes the outcome of the step given last; finished sequences free their blocks. A stop token is reported
   // as the last token. Sequences cancelled meanwhile are left out. InvalidArgument, changing nothing, for an

@@ -1,5 +1,6 @@
 #include "worker/engine/step_agreement.h"
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -45,6 +46,7 @@ std::uint64_t DigestOf(const StepOutcome& outcome) {
     digest.Add(sequence.drafted);
     digest.Add(sequence.accepted);
     for (const std::int32_t token : sequence.emitted) digest.Add(token);
+    for (const float logprob : sequence.logprobs) digest.Add(std::bit_cast<std::int32_t>(logprob));
   }
   return digest.value();
 }

@@ -1,5 +1,6 @@
-// The end of a step: ranks tell each other whether they met NaN, and that they computed the same tokens. One
-// tiny all-gather, so that one rank's fault fails the step everywhere, with one and the same status.
+// The end of a step: ranks tell each other whether they met NaN, and that they computed the same tokens and
+// log-probabilities. One tiny all-gather, so that one rank's fault fails the step everywhere, with one and
+// the same status.
 #ifndef KVASIR_WORKER_ENGINE_STEP_AGREEMENT_H_
 #define KVASIR_WORKER_ENGINE_STEP_AGREEMENT_H_
 

@@ -5,6 +5,7 @@
 #include "common/base/check.h"
 #include "common/base/checked_math.h"
 #include "worker/engine/arena_layout.h"
+#include "worker/engine/random_draw.h"
 
 namespace kvasir {
 
@@ -30,6 +31,13 @@ SequenceRows RowsOfDraftBlock(const StepSequence& sequence, std::int64_t draft_t
   rows.tokens.assign(static_cast<std::size_t>(valid), mask_token);
   rows.anchor = sequence.tokens.front();
   if (valid > 0) rows.tokens.front() = rows.anchor;
+  rows.temperature = sequence.sampling.temperature;
+  for (std::int64_t k = 0; k < valid && rows.temperature > 0; ++k) {
+    rows.draws.push_back(UniformDraw({.seed = sequence.sampling.seed,
+                                      .position = sequence.committed,
+                                      .purpose = DrawPurpose::kDraft,
+                                      .index = static_cast<std::uint32_t>(k)}));
+  }
   return rows;
 }
 
@@ -74,6 +82,10 @@ PassMetadata MetadataBuilder::Build(const PassShape& shape, const std::vector<Se
   out.token_ids.assign(static_cast<std::size_t>(shape.rows()), 0);
   out.positions.assign(static_cast<std::size_t>(shape.rows()), 0);
   out.anchors.assign(static_cast<std::size_t>(shape.requests), 0);
+  if (shape.pass == Pass::kDraftBlock) {
+    out.temperatures.assign(static_cast<std::size_t>(shape.requests), 0);
+    out.draws.assign(static_cast<std::size_t>(shape.rows()), 0);
+  }
   for (std::size_t request = 0; request < rows.size(); ++request) {
     const SequenceRows& its = rows[request];
     KVASIR_CHECK(static_cast<std::int64_t>(its.tokens.size()) <= shape.query_rows);
@@ -83,6 +95,9 @@ PassMetadata MetadataBuilder::Build(const PassShape& shape, const std::vector<Se
       out.token_ids[first + i] = its.tokens[i];
       out.positions[first + i] = its.start + static_cast<std::int64_t>(i);
     }
+    if (shape.pass != Pass::kDraftBlock) continue;
+    out.temperatures[request] = its.temperature;
+    std::copy(its.draws.begin(), its.draws.end(), out.draws.begin() + static_cast<std::ptrdiff_t>(first));
   }
   for (const GroupPlace& place : groups_) {
     if (place.behaviour.role == RoleOf(shape.pass)) out.groups.push_back(BuildGroup(place, shape, rows));

@@ -3,7 +3,8 @@
 // another group, and no two groups ever share a GroupMetadata.
 //
 // Replay contract (DESIGN section 3): every entry up to the padded shape is written each time. A padded row
-// has token 0, position 0, slot -1 and bound 0; a padded request's table is block 0, the null block.
+// has token 0, position 0, slot -1, bound 0 and draw 0; a padded request's table is block 0, the null block,
+// and its temperature 0.
 //
 // Recurrent groups. A sequence has `copies` copies of its state (the pool's lifetime): the state that has
 // taken in t tokens stands in copy t mod copies. So a verify of N + 1 rows over 1 + N copies leaves the state
@@ -44,6 +45,8 @@ struct PassMetadata {
   std::vector<std::int32_t> token_ids = {};  // [rows]
   std::vector<std::int64_t> positions = {};  // [rows]
   std::vector<std::int32_t> anchors = {};    // [requests]
+  std::vector<double> temperatures = {};     // [requests]; draft_block only
+  std::vector<double> draws = {};            // [rows]; draft_block only
   std::vector<GroupMetadata> groups = {};    // of the pass's role, by GroupId
 };
 
@@ -54,6 +57,8 @@ struct SequenceRows {
   std::vector<std::int32_t> tokens = {};  // of the valid rows; at most the pass's query_rows
   bool attends = true;                    // false: draft_context, which writes K/V and sees nothing
   std::int32_t anchor = 0;
+  double temperature = 0;          // draft_block: that tokens are drafted at
+  std::vector<double> draws = {};  // draft_block: one for each token, where temperature > 0
 };
 
 // The rows of each kind of pass, per DESIGN section 3 ("Draft bookkeeping"). Positions >= limit get no row.
@@ -62,7 +67,7 @@ struct SequenceRows {
 // target_decode: the anchor at T.
 [[nodiscard]] SequenceRows RowsOfDecode(const StepSequence& sequence);
 // draft_block: the anchor at T, then masks; min(N, limit - 1 - T) rows, one for each token that the target
-// can still be asked about.
+// can still be asked about. A sampling request drafts at its own temperature, without top_k and top_p.
 [[nodiscard]] SequenceRows RowsOfDraftBlock(const StepSequence& sequence, std::int64_t draft_tokens,
                                             std::int32_t mask_token);
 // target_verify: the anchor at T and the drafted tokens after it.

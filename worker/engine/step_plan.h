@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/base/units.h"
+#include "worker/engine/sampling_parameters.h"
 
 namespace kvasir {
 
@@ -29,6 +30,7 @@ struct StepSequence {
   // and which the state has not taken in. 0 under any other rollback, and after a prefill.
   std::int64_t pending = 0;
   std::vector<std::vector<BlockId>> blocks = {};  // [pool][column]: the sequence's block table
+  SamplingParameters sampling = {};
 };
 
 struct StepPlan {
@@ -45,6 +47,7 @@ struct SequenceOutcome {
   std::int64_t drafted = 0;  // valid draft rows verified
   std::int64_t accepted = 0;
   std::vector<std::int32_t> emitted = {};  // accepted drafts, then the target's own token
+  std::vector<float> logprobs = {};        // of `emitted`, where the sequence wants them; else empty
 };
 
 // The same on every rank.

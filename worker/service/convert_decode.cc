@@ -11,6 +11,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/typed_error.h"
 #include "worker/service/convert_fields.h"
+#include "worker/service/convert_sampling.h"
 
 namespace kvasir {
 namespace {
@@ -49,11 +50,13 @@ struct Writer {
   void operator()(const RequestJoined& joined) const {
     out.mutable_joined()->set_epoch(joined.key.epoch.value());
     out.mutable_joined()->set_plan_id(joined.key.plan_id);
+    out.mutable_joined()->set_seed(joined.seed);
   }
   void operator()(const RequestTokens& tokens) const {
     out.mutable_tokens()->mutable_token_ids()->Assign(tokens.tokens.begin(), tokens.tokens.end());
     out.mutable_tokens()->set_drafted_tokens(static_cast<std::int32_t>(tokens.drafted));
     out.mutable_tokens()->set_accepted_tokens(static_cast<std::int32_t>(tokens.accepted));
+    out.mutable_tokens()->mutable_logprobs()->Assign(tokens.logprobs.begin(), tokens.logprobs.end());
   }
   void operator()(const RequestFinished& finished) const {
     worker::v1::FinishedEvent& event = *out.mutable_finished();
@@ -62,6 +65,11 @@ struct Writer {
     event.set_drafted_tokens(finished.drafted);
     event.set_accepted_tokens(finished.accepted);
     event.set_target_step_count(finished.target_steps);
+    event.set_prefill_step_count(finished.prefill_steps);
+    *event.mutable_queue_time() = FromNanoseconds(finished.queue_time);
+    *event.mutable_prefill_time() = FromNanoseconds(finished.prefill_time);
+    *event.mutable_target_step_time() = FromNanoseconds(finished.target_time);
+    *event.mutable_target_step_time_max() = FromNanoseconds(finished.target_time_max);
   }
   void operator()(const absl::Status& status) const {
     const TypedError error = ErrorOf(status);
@@ -80,7 +88,8 @@ google::protobuf::Duration Remaining(std::int64_t until_ms, std::int64_t now_ms)
 
 absl::Status CheckTag(const char* field, std::int64_t tag) { return CheckRange(field, tag, {1, kTagMax}); }
 
-absl::StatusOr<SequenceRequest> ToSequenceRequest(const worker::v1::JoinRequest& join) {
+absl::StatusOr<SequenceRequest> ToSequenceRequest(const worker::v1::JoinRequest& join,
+                                                  std::uint64_t fresh_seed) {
   KVASIR_RETURN_IF_ERROR(CheckDeployment(join.deployment()));
   if (join.prompt_token_ids().empty()) {
     return FieldError(reason::kMissingField, "prompt_token_ids",
@@ -94,7 +103,17 @@ absl::StatusOr<SequenceRequest> ToSequenceRequest(const worker::v1::JoinRequest&
   request.stop_tokens.assign(join.stop_token_ids().begin(), join.stop_token_ids().end());
   request.max_tokens = join.max_tokens();
   request.speculate = join.speculate();
+  KVASIR_ASSIGN_OR_RETURN(request.sampling, ToSampling(join.sampling(), fresh_seed));
   return request;
+}
+
+absl::StatusOr<JoinTerms> ToJoinTerms(const worker::v1::JoinRequest& join) {
+  JoinTerms terms{.wait = join.wait()};
+  if (!join.has_timeout()) return terms;
+  KVASIR_ASSIGN_OR_RETURN(terms.timeout,
+                          ToMilliseconds("timeout", /*present=*/true, join.timeout(),
+                                         {std::chrono::milliseconds(1), std::chrono::hours(24)}));
+  return terms;
 }
 
 worker::v1::DecodeResponse FromDecodeEvent(const DecodeEvent& event) {

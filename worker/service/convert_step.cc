@@ -11,6 +11,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/typed_error.h"
 #include "worker/service/convert_fields.h"
+#include "worker/service/convert_sampling.h"
 
 namespace kvasir {
 namespace {
@@ -63,6 +64,7 @@ absl::StatusOr<StepSequence> ToSequence(const worker::v1::StepSequence& message)
   sequence.tokens.assign(message.token_ids().begin(), message.token_ids().end());
   sequence.last_chunk = message.last_chunk();
   sequence.pending = message.pending_tokens();
+  KVASIR_ASSIGN_OR_RETURN(sequence.sampling, ToSampling(message.sampling(), /*fresh_seed=*/0));
   for (const worker::v1::BlockList& pool : message.pools()) {
     std::vector<BlockId>& blocks = sequence.blocks.emplace_back();
     for (const std::int64_t id : pool.block_ids()) {
@@ -118,6 +120,7 @@ worker::v1::StepPlan FromStepPlan(const StepPlan& step) {
     out.set_limit_tokens(sequence.limit);
     out.set_last_chunk(sequence.last_chunk);
     out.set_pending_tokens(sequence.pending);
+    *out.mutable_sampling() = FromSampling(sequence.sampling);
     out.mutable_token_ids()->Assign(sequence.tokens.begin(), sequence.tokens.end());
     for (const std::vector<BlockId>& pool : sequence.blocks) {
       worker::v1::BlockList& list = *out.add_pools();
@@ -137,6 +140,7 @@ absl::StatusOr<StepOutcome> ToStepOutcome(const worker::v1::StepOutcome& message
     out.drafted = sequence.drafted_tokens();
     out.accepted = sequence.accepted_tokens();
     out.emitted.assign(sequence.emitted_token_ids().begin(), sequence.emitted_token_ids().end());
+    out.logprobs.assign(sequence.logprobs().begin(), sequence.logprobs().end());
   }
   return outcome;
 }
@@ -150,6 +154,7 @@ worker::v1::StepOutcome FromStepOutcome(const StepOutcome& outcome) {
     out.set_drafted_tokens(static_cast<std::int32_t>(sequence.drafted));
     out.set_accepted_tokens(static_cast<std::int32_t>(sequence.accepted));
     out.mutable_emitted_token_ids()->Assign(sequence.emitted.begin(), sequence.emitted.end());
+    out.mutable_logprobs()->Assign(sequence.logprobs.begin(), sequence.logprobs.end());
   }
   return message;
 }

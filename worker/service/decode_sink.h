@@ -2,6 +2,7 @@
 #ifndef KVASIR_WORKER_SERVICE_DECODE_SINK_H_
 #define KVASIR_WORKER_SERVICE_DECODE_SINK_H_
 
+#include <chrono>
 #include <cstdint>
 #include <variant>
 #include <vector>
@@ -15,19 +16,27 @@ enum class EndReason : std::int8_t { kLength, kStopToken, kCancelled };
 
 struct RequestJoined {
   PlanKey key;
+  std::uint64_t seed = 0;
 };
 struct RequestTokens {
   std::vector<std::int32_t> tokens;  // not empty
   std::int64_t drafted = 0;
   std::int64_t accepted = 0;
+  std::vector<float> logprobs = {};  // of each token, where the request wants them
 };
 // Ends the request.
 struct RequestFinished {
   EndReason reason = EndReason::kLength;
   std::int64_t emitted = 0;
   std::int64_t drafted = 0;
-  std::int64_t accepted = 0;
+  std::int64_t accepted = 0;  // drafts among those emitted
   std::int64_t target_steps = 0;
+  std::int64_t prefill_steps = 0;
+  std::chrono::nanoseconds queue_time{0};  // from joining to admission
+  // Of the steps it took part in, whatever else did.
+  std::chrono::nanoseconds prefill_time{0};
+  std::chrono::nanoseconds target_time{0};
+  std::chrono::nanoseconds target_time_max{0};  // of one step
 };
 
 // The client's own number of a request, and what happened. A status ends the request.

@@ -10,6 +10,7 @@
 #include "common/base/typed_error.h"
 #include "common/rpc/call.h"
 #include "common/rpc/status_codec.h"
+#include "worker/engine/random_draw.h"
 #include "worker/service/convert_decode.h"
 
 namespace kvasir {
@@ -62,10 +63,14 @@ class DecodeStream final : public DecodeSink, public std::enable_shared_from_thi
   void EndIfIdle();
 
  private:
-  using Loops = std::map<std::int64_t, std::shared_ptr<LeaderLoop>>;
+  struct OpenRequest {
+    std::shared_ptr<LeaderLoop> loop;
+    bool cancelled = false;  // once is enough
+  };
   absl::Status Join(const worker::v1::JoinRequest& join);
   void Cancel(const worker::v1::CancelRequest& cancel);
   void Refuse(std::int64_t tag, const absl::Status& status);
+  bool IsFullLocked();
   void PushLocked(const DecodeEvent& event);
   void PumpLocked();
   void FinishLocked(const absl::Status& status);
@@ -75,7 +80,7 @@ class DecodeStream final : public DecodeSink, public std::enable_shared_from_thi
   DecodeStreams& streams_;
   std::mutex mutex_;
   Call* call_ = nullptr;
-  Loops open_;  // by tag
+  std::map<std::int64_t, OpenRequest> open_;  // by tag
   std::deque<grpc::ByteBuffer> queue_;
   bool writing_ = false;
   bool half_closed_ = false;
@@ -121,12 +126,16 @@ void DecodeStream::ReadNext(grpc::ByteBuffer* into) {
 bool DecodeStream::Push(const DecodeEvent& event) {
   const std::lock_guard lock(mutex_);
   if (call_ == nullptr || finish_.has_value()) return false;
-  if (queue_.size() >= streams_.queue_max_) {
-    queue_.clear();
-    FinishLocked(TooSlow(streams_.queue_max_));
-    return false;
-  }
+  if (IsFullLocked()) return false;
   PushLocked(event);
+  return true;
+}
+
+// A full queue ends the stream.
+bool DecodeStream::IsFullLocked() {
+  if (queue_.size() < streams_.queue_max_) return false;
+  queue_.clear();
+  FinishLocked(TooSlow(streams_.queue_max_));
   return true;
 }
 
@@ -195,7 +204,7 @@ void DecodeStream::Gone() {
   std::set<std::shared_ptr<LeaderLoop>> loops;
   {
     const std::lock_guard lock(mutex_);
-    for (const auto& [tag, loop] : open_) loops.insert(loop);
+    for (const auto& [tag, request] : open_) loops.insert(request.loop);
     open_.clear();
     queue_.clear();
     writing_ = false;
@@ -217,6 +226,7 @@ void DecodeStream::Refuse(std::int64_t tag, const absl::Status& status) {
     FinishLocked(status);
     return;
   }
+  if (IsFullLocked()) return;
   // Not through PushLocked: the tag may belong to another request, which stays open.
   queue_.push_back(SerializeMessage(FromDecodeEvent({tag, status})));
   PumpLocked();
@@ -245,8 +255,10 @@ void DecodeStream::Received(const grpc::ByteBuffer& bytes) {
 
 absl::Status DecodeStream::Join(const worker::v1::JoinRequest& join) {
   if (const absl::Status tag = CheckTag("tag", join.tag()); !tag.ok()) return tag;
-  absl::StatusOr<SequenceRequest> request = ToSequenceRequest(join);
+  absl::StatusOr<SequenceRequest> request = ToSequenceRequest(join, streams_.FreshSeed());
   if (!request.ok()) return request.status();
+  const absl::StatusOr<JoinTerms> terms = ToJoinTerms(join);
+  if (!terms.ok()) return terms.status();
   const absl::StatusOr<std::shared_ptr<LeaderLoop>> loop = node_.Leader(join.deployment());
   if (!loop.ok()) return loop.status();
   {
@@ -260,12 +272,12 @@ absl::Status DecodeStream::Join(const worker::v1::JoinRequest& join) {
                                       "stream",
                                       open_.size())});
     }
-    if (!open_.emplace(join.tag(), *loop).second) {
+    if (!open_.emplace(join.tag(), OpenRequest{.loop = *loop}).second) {
       return FieldError(reason::kDuplicateItem, "tag",
                         absl::StrFormat("tag %d is open already; give every request its own", join.tag()));
     }
   }
-  const absl::Status joined = (*loop)->Join(join.tag(), *std::move(request), shared_from_this());
+  const absl::Status joined = (*loop)->Join(join.tag(), *std::move(request), shared_from_this(), *terms);
   if (joined.ok()) return joined;
   const std::lock_guard lock(mutex_);
   open_.erase(join.tag());
@@ -278,9 +290,14 @@ void DecodeStream::Cancel(const worker::v1::CancelRequest& cancel) {
     const std::lock_guard lock(mutex_);
     const auto found = open_.find(cancel.tag());
     if (found == open_.end()) return;  // it has finished meanwhile, or never was
-    loop = found->second;
+    if (std::exchange(found->second.cancelled, true)) return;
+    loop = found->second.loop;
   }
   loop->Cancel(cancel.tag(), shared_from_this());
+}
+
+std::uint64_t DecodeStreams::FreshSeed() {
+  return static_cast<std::uint64_t>(UniformDraw({.seed = started_at_, .position = seeds_++}) * 0x1p53);
 }
 
 Reactor* DecodeStreams::Open(WorkerNode& node) {

@@ -1,6 +1,7 @@
 #include "worker/service/leader_loop.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "common/base/error_reasons.h"
@@ -21,17 +22,6 @@ LeaderLoop::LeaderLoop(LeaderLoopOptions options)
     : options_(std::move(options)), thread_([this] { Loop(); }) {}
 
 LeaderLoop::~LeaderLoop() { Stop(PlanRetired(options_.key, "the worker frees it"), /*fail_streams=*/false); }
-
-absl::Status LeaderLoop::Join(std::int64_t tag, SequenceRequest request, std::shared_ptr<DecodeSink> sink) {
-  if (request.speculate && !options_.drafts) {
-    return FieldError(reason::kConflictingFields, "speculate", "the plan has no draft; leave speculate off");
-  }
-  const std::lock_guard lock(mutex_);
-  if (!closed_.ok()) return closed_;
-  commands_.emplace_back(JoinCommand{tag, std::move(request), std::move(sink)});
-  changed_.notify_all();
-  return absl::OkStatus();
-}
 
 void LeaderLoop::Cancel(std::int64_t tag, const std::shared_ptr<DecodeSink>& sink) {
   const std::lock_guard lock(mutex_);
@@ -78,6 +68,8 @@ std::int64_t LeaderLoop::running() const {
 
 void LeaderLoop::Loop() {
   while (TakeCommands()) {
+    ExpireLate();
+    AdmitWaiting();
     if (const std::optional<StepPlan> step = options_.scheduler->NextStep()) RunStep(*step);
     for (const std::shared_ptr<DecodeSink>& sink : std::exchange(slow_, {}))
       Do(CancelCommand{std::nullopt, sink});
@@ -86,11 +78,13 @@ void LeaderLoop::Loop() {
 
 bool LeaderLoop::TakeCommands() {
   std::vector<Command> commands;
+  absl::Status retired;
   {
     std::unique_lock lock(mutex_);
     running_ = options_.scheduler->running();
     changed_.wait(lock, [this] {
-      return stop_.has_value() || !commands_.empty() || running_ > 0 || (draining_ && options_.on_drained);
+      return stop_.has_value() || !commands_.empty() || running_ > 0 || !waiting_.empty() ||
+             (draining_ && options_.on_drained);
     });
     if (stop_.has_value()) {
       const auto [cause, fail_streams] = *stop_;
@@ -99,40 +93,19 @@ bool LeaderLoop::TakeCommands() {
       return false;
     }
     commands.swap(commands_);
+    joining_ = waiting_.size();
+    if (draining_) retired = closed_;
     if (draining_ && commands.empty() && running_ == 0 && options_.on_drained) {
       const std::function<void()> drained = std::exchange(options_.on_drained, nullptr);
       lock.unlock();
       drained();
     }
   }
-  for (const Command& command : commands) {
-    std::visit([this](const auto& c) { Do(c); }, command);
+  for (Command& command : commands) {
+    std::visit([this](auto& c) { Do(c); }, command);
   }
+  if (!retired.ok()) RefuseWaiting(retired);
   return true;
-}
-
-void LeaderLoop::Do(const JoinCommand& command) {
-  const absl::StatusOr<SequenceId> id = options_.scheduler->Join(command.request);
-  if (!id.ok()) {
-    Send(command.tag, command.sink, id.status());
-    return;
-  }
-  sessions_.emplace(*id, Session{command.tag, command.sink, command.request.stop_tokens, {}});
-  Send(command.tag, command.sink, RequestJoined{options_.key});
-}
-
-void LeaderLoop::Do(const CancelCommand& command) {
-  for (auto it = sessions_.begin(); it != sessions_.end();) {
-    Session& session = it->second;
-    if (session.sink != command.sink || (command.tag.has_value() && session.tag != *command.tag)) {
-      ++it;
-      continue;
-    }
-    (void)options_.scheduler->Cancel(it->first);  // a session is a running sequence
-    session.totals.reason = EndReason::kCancelled;
-    if (command.tag.has_value()) Send(session.tag, session.sink, session.totals);
-    it = sessions_.erase(it);
-  }
 }
 
 void LeaderLoop::Send(std::int64_t tag, const std::shared_ptr<DecodeSink>& sink,
@@ -142,7 +115,9 @@ void LeaderLoop::Send(std::int64_t tag, const std::shared_ptr<DecodeSink>& sink,
 
 void LeaderLoop::RunStep(const StepPlan& step) {
   const StepRunner local{options_.execute, options_.abort, options_.step_timeout};
+  const std::chrono::nanoseconds begin = options_.now();
   const absl::StatusOr<StepOutcome> outcome = RunStepEverywhere(local, options_.peers, step);
+  const std::chrono::nanoseconds took = options_.now() - begin;
   if (absl::IsDataLoss(outcome.status())) {
     FailSequences(outcome.status());
     return;
@@ -151,7 +126,7 @@ void LeaderLoop::RunStep(const StepPlan& step) {
   if (failure.ok()) {
     const absl::StatusOr<std::vector<SequenceProgress>> progress = options_.scheduler->Apply(*outcome);
     if (progress.ok()) {
-      Report(step, *progress);
+      Report(step, *progress, took);
       return;
     }
     failure = progress.status();
@@ -169,16 +144,18 @@ void LeaderLoop::FailSequences(const absl::Status& cause) {
   for (const SequenceId id : options_.scheduler->FailStep()) {
     const auto found = sessions_.find(id);
     if (found == sessions_.end()) continue;
-    Send(found->second.tag, found->second.sink, cause);
+    Send(found->second.join.tag, found->second.join.sink, cause);
     sessions_.erase(found);
   }
 }
 
-void LeaderLoop::Report(const StepPlan& step, const std::vector<SequenceProgress>& progress) {
-  for (const SequenceProgress& one : progress) ReportOne(step, one);
+void LeaderLoop::Report(const StepPlan& step, const std::vector<SequenceProgress>& progress,
+                        std::chrono::nanoseconds took) {
+  for (const SequenceProgress& one : progress) ReportOne(step, one, took);
 }
 
-void LeaderLoop::ReportOne(const StepPlan& step, const SequenceProgress& progress) {
+void LeaderLoop::ReportOne(const StepPlan& step, const SequenceProgress& progress,
+                           std::chrono::nanoseconds took) {
   const auto found = sessions_.find(progress.id);
   if (found == sessions_.end()) return;
   Session& session = found->second;
@@ -186,15 +163,24 @@ void LeaderLoop::ReportOne(const StepPlan& step, const SequenceProgress& progres
   totals.emitted += static_cast<std::int64_t>(progress.tokens.size());
   totals.drafted += progress.drafted;
   totals.accepted += progress.accepted;
-  totals.target_steps += step.kind == StepKind::kPrefill ? 0 : 1;
+  if (step.kind == StepKind::kPrefill) {
+    ++totals.prefill_steps;
+    totals.prefill_time += took;
+  } else {
+    ++totals.target_steps;
+    totals.target_time += took;
+    totals.target_time_max = std::max(totals.target_time_max, took);
+  }
+  const JoinCommand& join = session.join;
   if (!progress.tokens.empty()) {
-    Send(session.tag, session.sink, RequestTokens{progress.tokens, progress.drafted, progress.accepted});
+    Send(join.tag, join.sink,
+         RequestTokens{progress.tokens, progress.drafted, progress.accepted, progress.logprobs});
   }
   if (!progress.finished) return;
-  const std::vector<std::int32_t>& stops = session.stop_tokens;
+  const std::vector<std::int32_t>& stops = join.request.stop_tokens;
   const bool stopped = std::find(stops.begin(), stops.end(), progress.tokens.back()) != stops.end();
   totals.reason = stopped ? EndReason::kStopToken : EndReason::kLength;
-  Send(session.tag, session.sink, totals);
+  Send(join.tag, join.sink, totals);
   sessions_.erase(found);
 }
 
@@ -206,12 +192,14 @@ void LeaderLoop::EndAll(const absl::Status& cause, bool fail_streams) {
     running_ = 0;
   }
   std::map<std::shared_ptr<DecodeSink>, std::vector<std::int64_t>> open;
-  for (const auto& [id, session] : sessions_) open[session.sink].push_back(session.tag);
+  for (const auto& [id, session] : sessions_) open[session.join.sink].push_back(session.join.tag);
+  for (const JoinCommand& join : waiting_) open[join.sink].push_back(join.tag);
   for (const Command& command : commands) {
     const auto* join = std::get_if<JoinCommand>(&command);
     if (join != nullptr) open[join->sink].push_back(join->tag);
   }
   sessions_.clear();
+  waiting_.clear();
   for (const auto& [sink, tags] : open) {
     if (fail_streams) {
       sink->Fail(tags, cause);

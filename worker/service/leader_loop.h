@@ -1,12 +1,15 @@
 // Rank 0's loop of one plan: the one thread that owns the scheduler. It takes requests, decides each step,
 // sends it to the other workers, runs it on the local ranks, and hands tokens to the clients' sinks. Clients
-// never hold it up.
+// never hold it up. Requests join, are cancelled and reach their deadlines between two steps; whichever way
+// one ends, its blocks are free before the next step.
 #ifndef KVASIR_WORKER_SERVICE_LEADER_LOOP_H_
 #define KVASIR_WORKER_SERVICE_LEADER_LOOP_H_
 
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -26,6 +29,14 @@
 
 namespace kvasir {
 
+inline constexpr std::size_t kWaitingMax = 1024;  // requests that wait for the loop or for room
+
+// How long a request may take to be admitted, and in all.
+struct JoinTerms {
+  bool wait = false;                    // for room, in order of arrival; false: be refused at once
+  std::chrono::nanoseconds timeout{0};  // from Join to the last token; 0: none
+};
+
 struct LeaderLoopOptions {
   PlanKey key;
   std::unique_ptr<Scheduler> scheduler;
@@ -38,6 +49,11 @@ struct LeaderLoopOptions {
   // Called on the loop's thread, at most once each.
   std::function<void()> on_drained;                    // after Drain, when the last request has ended
   std::function<void(const absl::Status&)> on_failed;  // a step failed: nothing runs any more
+  std::size_t waiting_max = kWaitingMax;
+  // A monotonic clock, called on any thread.
+  std::function<std::chrono::nanoseconds()> now = [] {
+    return std::chrono::steady_clock::now().time_since_epoch();
+  };
 };
 
 class LeaderLoop {
@@ -48,14 +64,16 @@ class LeaderLoop {
   LeaderLoop(const LeaderLoop&) = delete;
   LeaderLoop& operator=(const LeaderLoop&) = delete;
 
-  // All return at once. Admission is answered through the sink, by RequestJoined or a status. The status here
-  // is PLAN_RETIRED, or the failure, where the loop takes no requests any more.
-  absl::Status Join(std::int64_t tag, SequenceRequest request, std::shared_ptr<DecodeSink> sink);
+  // All return at once. Admission is answered through the sink, by RequestJoined or a status; nobody is
+  // admitted before those who wait. The status here is PLAN_RETIRED, or the failure, where the loop takes no
+  // requests any more, and SERVER_BUSY where waiting_max requests wait.
+  absl::Status Join(std::int64_t tag, SequenceRequest request, std::shared_ptr<DecodeSink> sink,
+                    const JoinTerms& terms = {});
   // The request ends with RequestFinished{kCancelled}, unless it has ended already.
   void Cancel(std::int64_t tag, const std::shared_ptr<DecodeSink>& sink);
   // The client is gone.
   void Drop(const std::shared_ptr<DecodeSink>& sink);
-  // No new requests; those that run go on.
+  // No new requests; those that run go on, those that wait end with PLAN_RETIRED.
   void Drain();
   // Ends everything with `cause`, and waits for the thread. A step in flight is aborted. Idempotent. With
   // `fail_streams` the sinks' streams end too.
@@ -68,6 +86,11 @@ class LeaderLoop {
     std::int64_t tag = 0;
     SequenceRequest request;
     std::shared_ptr<DecodeSink> sink;
+    JoinTerms terms;
+    std::chrono::nanoseconds joined_at{0};
+    [[nodiscard]] bool ExpiredAt(std::chrono::nanoseconds now) const {
+      return terms.timeout.count() > 0 && now - joined_at >= terms.timeout;
+    }
   };
   struct CancelCommand {
     std::optional<std::int64_t> tag;  // nullopt: all of the sink's
@@ -75,33 +98,40 @@ class LeaderLoop {
   };
   using Command = std::variant<JoinCommand, CancelCommand>;
   struct Session {
-    std::int64_t tag = 0;
-    std::shared_ptr<DecodeSink> sink;
-    std::vector<std::int32_t> stop_tokens;
+    JoinCommand join;  // its prompt is the scheduler's, and empty here
     RequestFinished totals;
   };
 
   void Loop();
   // False: the loop is to end.
   bool TakeCommands();
-  void Do(const JoinCommand& command);
+  void Do(JoinCommand& command);
   void Do(const CancelCommand& command);
+  // False: there is no room now, and the request may wait.
+  bool Admit(JoinCommand& command);
+  void AdmitWaiting();
+  void RefuseWaiting(const absl::Status& cause);
+  void ExpireLate();
   void RunStep(const StepPlan& step);
-  void Report(const StepPlan& step, const std::vector<SequenceProgress>& progress);
-  void ReportOne(const StepPlan& step, const SequenceProgress& progress);
+  void Report(const StepPlan& step, const std::vector<SequenceProgress>& progress,
+              std::chrono::nanoseconds took);
+  void ReportOne(const StepPlan& step, const SequenceProgress& progress, std::chrono::nanoseconds took);
   void FailSequences(const absl::Status& cause);
   void EndAll(const absl::Status& cause, bool fail_streams);
   void Send(std::int64_t tag, const std::shared_ptr<DecodeSink>& sink, decltype(DecodeEvent::what) what);
 
   LeaderLoopOptions options_;
-  std::map<SequenceId, Session> sessions_;  // the thread's own
+  // The thread's own.
+  std::map<SequenceId, Session> sessions_;
+  std::deque<JoinCommand> waiting_;  // for room, in order of arrival
   std::vector<std::shared_ptr<DecodeSink>>
       slow_;  // sinks that refused an event; dropped before the next step
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Command> commands_;
-  absl::Status closed_;  // not OK: no new requests, and why
+  std::size_t joining_ = 0;  // joins among commands_, and waiting_ when the thread looked last
+  absl::Status closed_;      // not OK: no new requests, and why
   bool draining_ = false;
   std::optional<std::pair<absl::Status, bool>> stop_;
   std::int64_t running_ = 0;

@@ -82,8 +82,10 @@ bool SameOutcome(const StepOutcome& a, const StepOutcome& b) {
   for (std::size_t i = 0; i < a.sequences.size(); ++i) {
     const SequenceOutcome& x = a.sequences[i];
     const SequenceOutcome& y = b.sequences[i];
-    if (x.id != y.id || x.drafted != y.drafted || x.accepted != y.accepted || x.emitted != y.emitted)
+    if (x.id != y.id || x.drafted != y.drafted || x.accepted != y.accepted || x.emitted != y.emitted ||
+        x.logprobs != y.logprobs) {
       return false;
+    }
   }
   return true;
 }

@@ -1,10 +1,15 @@
 // kvasir decode: prompts in, tokens out, all prompts at once.
 #include <array>
+#include <charconv>
 #include <chrono>
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -28,6 +33,13 @@ constexpr std::array kFlags = {
     Flag{"tokens", "", "the words are token ids: 1,2,3"},
     Flag{"tokenizer", "NAME", "how text becomes tokens; bytes is the only one (bytes)"},
     Flag{"ignore-end", "", "do not stop at the end token"},
+    Flag{"stop", "IDS", "token ids that end the output too: 10,46"},
+    Flag{"temperature", "T", "0: the likeliest token always; up to 100 (0)"},
+    Flag{"top-k", "K", "only among the K likeliest; 0: all (0)"},
+    Flag{"top-p", "P", "only among the likeliest that have P of the probability together (1)"},
+    Flag{"seed", "N", "of the random draws: prompt i draws with N + i; without it, the worker picks"},
+    Flag{"logprobs", "", "say the log-probability of each token"},
+    Flag{"wait", "", "wait for room instead of being refused"},
     Flag{"no-speculate", "", "decode without the draft"},
     Flag{"stats", "", "say how many tokens were drafted and accepted"},
     Flag{"leader", "HOST:PORT", "rank 0's worker, instead of asking the planner for it"},
@@ -39,6 +51,31 @@ struct Request {
   bool as_tokens = false;
   bool stats = false;
 };
+
+// A number like 0.7; the worker knows what is allowed.
+absl::StatusOr<std::optional<double>> NumberOf(const CommandLine& line, std::string_view flag) {
+  const std::optional<std::string> text = line.Value(flag);
+  if (!text.has_value()) return std::optional<double>();
+  double value = 0;
+  const char* end = text->data() + text->size();
+  const auto [rest, error] = std::from_chars(text->data(), end, value);
+  if (error == std::errc() && rest == end && std::isfinite(value)) return std::optional(value);
+  return absl::InvalidArgumentError(absl::StrFormat("--%s %s: write a number like 0.7", flag, *text));
+}
+
+absl::Status ReadSampling(const CommandLine& line, DecodeAsk& ask) {
+  KVASIR_ASSIGN_OR_RETURN(const std::optional<double> temperature, NumberOf(line, "temperature"));
+  ask.temperature = temperature.value_or(0);
+  KVASIR_ASSIGN_OR_RETURN(ask.top_p, NumberOf(line, "top-p"));
+  KVASIR_ASSIGN_OR_RETURN(ask.top_k, line.IntOr("top-k", 0));
+  if (line.Has("seed")) {
+    KVASIR_ASSIGN_OR_RETURN(const std::int64_t seed, line.IntOr("seed", 0));
+    if (seed < 0) return absl::InvalidArgumentError(absl::StrFormat("--seed %d: want 0 or more", seed));
+    ask.seed = static_cast<std::uint64_t>(seed);
+  }
+  ask.logprobs = line.Has("logprobs");
+  return absl::OkStatus();
+}
 
 absl::StatusOr<Request> ReadRequest(const Console& console, const CommandLine& line) {
   Request request;
@@ -52,9 +89,16 @@ absl::StatusOr<Request> ReadRequest(const Console& console, const CommandLine& l
   DecodeAsk common;
   KVASIR_ASSIGN_OR_RETURN(common.max_tokens, line.IntOr("max-tokens", 64));
   common.speculate = !line.Has("no-speculate");
-  if (!line.Has("ignore-end") && !request.as_tokens) common.stop_tokens = {kEndToken};
+  common.wait = line.Has("wait");
+  if (line.Has("stop")) {
+    KVASIR_ASSIGN_OR_RETURN(common.stop_tokens, ParseTokenIds(line.ValueOr("stop", "")));
+  }
+  if (!line.Has("ignore-end") && !request.as_tokens) common.stop_tokens.push_back(kEndToken);
+  KVASIR_RETURN_IF_ERROR(ReadSampling(line, common));
   for (const std::string& word : line.words()) {
     DecodeAsk ask = common;
+    // Equal prompts shall not get equal answers.
+    if (ask.seed.has_value()) *ask.seed += request.asks.size();
     if (request.as_tokens) {
       KVASIR_ASSIGN_OR_RETURN(ask.prompt, ParseTokenIds(word));
     } else {
@@ -97,6 +141,13 @@ std::string ResultsJson(const Request& request, const std::vector<DecodeResult>&
     entry["drafted_tokens"] = r.drafted;
     entry["accepted_tokens"] = r.accepted;
     entry["target_steps"] = r.target_steps;
+    entry["prefill_steps"] = r.prefill_steps;
+    entry["queue_us"] = r.queue_us;
+    entry["prefill_us"] = r.prefill_us;
+    entry["target_us"] = r.target_us;
+    entry["target_max_us"] = r.target_max_us;
+    if (request.asks[i].temperature > 0) entry["seed"] = r.seed;
+    if (request.asks[i].logprobs) entry["logprobs"] = r.logprobs;
     entry["error"] = r.error.has_value() ? ErrorJson(*r.error) : Json(nullptr);
     json["requests"].push_back(std::move(entry));
   }
@@ -115,16 +166,25 @@ void ShowStats(const Console& console, const std::vector<DecodeResult>& results,
                std::chrono::milliseconds took) {
   DecodeResult sum;
   std::int64_t tokens = 0;
+  std::int64_t first_tokens = 0;  // which come from the prompts, not from target steps
   for (const DecodeResult& r : results) {
     tokens += static_cast<std::int64_t>(r.tokens.size());
+    first_tokens += r.tokens.empty() ? 0 : 1;
     sum.drafted += r.drafted;
     sum.accepted += r.accepted;
     sum.target_steps += r.target_steps;
   }
   console.out << absl::StrFormat(
       "%d tokens · %d target steps · %d drafted, %d accepted · %s tokens per step · %s tokens/s\n", tokens,
-      sum.target_steps, sum.drafted, sum.accepted, Tenths(tokens, sum.target_steps),
+      sum.target_steps, sum.drafted, sum.accepted, Tenths(tokens - first_tokens, sum.target_steps),
       Tenths(tokens * 1000, took.count()));
+}
+
+// "logprobs -0.123 -4.500", in the order of the tokens.
+std::string LogprobsText(const std::vector<float>& logprobs) {
+  std::string text = "logprobs";
+  for (const float logprob : logprobs) text += absl::StrFormat(" %.3f", logprob);
+  return text;
 }
 
 void ShowResults(const Console& console, const Request& request, const std::vector<DecodeResult>& results) {
@@ -133,6 +193,7 @@ void ShowResults(const Console& console, const Request& request, const std::vect
     const std::string text = request.as_tokens ? TokenIdsText(r.tokens) : TokensAsText(r.tokens);
     if (results.size() > 1) console.out << absl::StrFormat("[%d] ", i + 1);
     console.out << text << "\n";
+    if (request.asks[i].logprobs) console.out << LogprobsText(r.logprobs) << "\n";
     if (r.error.has_value()) {
       console.err << absl::StrFormat("decode failed   prompt %d: %s\n  %s\n", i + 1, r.error->reason,
                                      r.error->message);

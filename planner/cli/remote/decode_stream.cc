@@ -24,6 +24,18 @@ std::string FinishName(worker::v1::FinishReason reason) {
   }
 }
 
+std::int64_t Microseconds(const google::protobuf::Duration& time) {
+  return time.seconds() * 1'000'000 + time.nanos() / 1000;
+}
+
+void SetSampling(const DecodeAsk& ask, worker::v1::SamplingParameters& sampling) {
+  sampling.set_temperature(ask.temperature);
+  sampling.set_top_k(ask.top_k);
+  if (ask.top_p.has_value()) sampling.set_top_p(*ask.top_p);
+  if (ask.seed.has_value()) sampling.set_seed(*ask.seed);
+  sampling.set_logprobs(ask.logprobs);
+}
+
 worker::v1::DecodeRequest JoinOf(std::int64_t tag, const std::string& deployment, const DecodeAsk& ask) {
   worker::v1::DecodeRequest request;
   worker::v1::JoinRequest& join = *request.mutable_join();
@@ -33,7 +45,21 @@ worker::v1::DecodeRequest JoinOf(std::int64_t tag, const std::string& deployment
   join.set_max_tokens(ask.max_tokens);
   for (const std::int32_t token : ask.stop_tokens) join.add_stop_token_ids(token);
   join.set_speculate(ask.speculate);
+  join.set_wait(ask.wait);
+  SetSampling(ask, *join.mutable_sampling());
   return request;
+}
+
+void TakeStatistics(const worker::v1::FinishedEvent& finished, DecodeResult& result) {
+  result.finish = FinishName(finished.reason());
+  result.drafted = finished.drafted_tokens();
+  result.accepted = finished.accepted_tokens();
+  result.target_steps = finished.target_step_count();
+  result.prefill_steps = finished.prefill_step_count();
+  result.queue_us = Microseconds(finished.queue_time());
+  result.prefill_us = Microseconds(finished.prefill_time());
+  result.target_us = Microseconds(finished.target_step_time());
+  result.target_max_us = Microseconds(finished.target_step_time_max());
 }
 
 void Take(const worker::v1::DecodeResponse& response, std::size_t place, const TokensSink& sink,
@@ -42,19 +68,19 @@ void Take(const worker::v1::DecodeResponse& response, std::size_t place, const T
     case worker::v1::DecodeResponse::kJoined:
       result.epoch = response.joined().epoch();
       result.plan_id = response.joined().plan_id();
+      result.seed = response.joined().seed();
       break;
     case worker::v1::DecodeResponse::kTokens: {
       const auto& ids = response.tokens().token_ids();
       const std::vector<std::int32_t> fresh(ids.begin(), ids.end());
       result.tokens.insert(result.tokens.end(), fresh.begin(), fresh.end());
+      const auto& logprobs = response.tokens().logprobs();
+      result.logprobs.insert(result.logprobs.end(), logprobs.begin(), logprobs.end());
       if (sink) sink(place, fresh);
       break;
     }
     case worker::v1::DecodeResponse::kFinished:
-      result.finish = FinishName(response.finished().reason());
-      result.drafted = response.finished().drafted_tokens();
-      result.accepted = response.finished().accepted_tokens();
-      result.target_steps = response.finished().target_step_count();
+      TakeStatistics(response.finished(), result);
       break;
     case worker::v1::DecodeResponse::kError:
       result.error = DecodeError{response.error().code(), response.error().reason(), response.error().field(),

@@ -22,6 +22,12 @@ struct DecodeAsk {
   std::int64_t max_tokens = 0;
   std::vector<std::int32_t> stop_tokens;
   bool speculate = true;
+  double temperature = 0;
+  std::int64_t top_k = 0;
+  std::optional<double> top_p;        // absent: 1
+  std::optional<std::uint64_t> seed;  // absent: the worker picks one
+  bool logprobs = false;
+  bool wait = false;
 };
 
 struct DecodeError {
@@ -34,10 +40,18 @@ struct DecodeError {
 struct DecodeResult {
   std::int64_t epoch = 0;
   std::string plan_id;
+  std::uint64_t seed = 0;
   std::vector<std::int32_t> tokens;
+  std::vector<float> logprobs;  // of the tokens, where they were asked for
   std::int64_t drafted = 0;
   std::int64_t accepted = 0;
   std::int64_t target_steps = 0;
+  std::int64_t prefill_steps = 0;
+  // Microseconds: waiting for room; its prefill steps; its target steps, and the longest of those.
+  std::int64_t queue_us = 0;
+  std::int64_t prefill_us = 0;
+  std::int64_t target_us = 0;
+  std::int64_t target_max_us = 0;
   std::string finish;  // "length", "stop_token", "cancelled"; empty: it did not finish
   std::optional<DecodeError> error;
 };

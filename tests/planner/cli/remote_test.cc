@@ -101,12 +101,16 @@ class FakeWorker final : public worker::v1::WorkerService::Service {
       return;
     }
     response.mutable_joined()->set_epoch(7);
+    response.mutable_joined()->set_seed(77);
     stream.Write(response);
     for (int i = 1; i < join.prompt_token_ids_size(); i += 2) {
       auto& tokens = *response.mutable_tokens();
       tokens.Clear();
       tokens.add_token_ids(join.prompt_token_ids(i));
       if (i + 1 < join.prompt_token_ids_size()) tokens.add_token_ids(join.prompt_token_ids(i + 1));
+      for (int t = 0; t < tokens.token_ids_size() && join.sampling().logprobs(); ++t) {
+        tokens.add_logprobs(-0.5F);
+      }
       stream.Write(response);
     }
     auto& finished = *response.mutable_finished();
@@ -114,6 +118,7 @@ class FakeWorker final : public worker::v1::WorkerService::Service {
     finished.set_drafted_tokens(join.speculate() ? 14 : 0);
     finished.set_accepted_tokens(join.speculate() ? 3 : 0);
     finished.set_target_step_count(2);
+    finished.mutable_queue_time()->set_nanos(1'500'000);
     stream.Write(response);
   }
 };
@@ -373,7 +378,7 @@ TEST_F(RemoteTest, DecodesAllPromptsOnOneStream) {
   EXPECT_EQ(answer.code, kExitOk) << answer.err;
   EXPECT_THAT(answer.out, HasSubstr("[1] ab\\x0a\n[2] xyz\n"));
   EXPECT_THAT(answer.out,
-              HasSubstr("6 tokens · 4 target steps · 28 drafted, 6 accepted · 1.5 tokens per step"));
+              HasSubstr("6 tokens · 4 target steps · 28 drafted, 6 accepted · 1.0 tokens per step"));
   ASSERT_EQ(worker_.joins.size(), 2U);
   EXPECT_EQ(worker_.joins[0].prompt_token_ids(0), kBeginToken);
   EXPECT_EQ(worker_.joins[0].max_tokens(), 9);
@@ -394,6 +399,40 @@ TEST_F(RemoteTest, DecodesTokenIdsAsJson) {
   EXPECT_TRUE(request["error"].is_null());
   EXPECT_FALSE(worker_.joins[0].speculate());
   EXPECT_EQ(worker_.joins[0].stop_token_ids_size(), 0);
+}
+
+TEST_F(RemoteTest, DecodeCarriesHowTokensAreChosen) {
+  const Answer answer =
+      Run({"decode", "--leader", address_, "--tokens", "1,2,3", "1,2", "--temperature", "0.7", "--top-k",
+           "40", "--top-p", "0.9", "--seed", "5", "--stop", "10,46", "--logprobs", "--wait"});
+  ASSERT_EQ(answer.code, kExitOk) << answer.err;
+  EXPECT_THAT(answer.out, HasSubstr("[1] 2,3\nlogprobs -0.500 -0.500\n"));
+  ASSERT_EQ(worker_.joins.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const worker::v1::JoinRequest& join = worker_.joins[i];
+    EXPECT_EQ(join.sampling().temperature(), 0.7);
+    EXPECT_EQ(join.sampling().top_k(), 40);
+    EXPECT_EQ(join.sampling().top_p(), 0.9);
+    EXPECT_EQ(join.sampling().seed(), 5 + i);
+    EXPECT_TRUE(join.sampling().logprobs());
+    EXPECT_TRUE(join.wait());
+    EXPECT_EQ(join.stop_token_ids_size(), 2);
+  }
+  worker_.joins.clear();
+  const auto json = nlohmann::json::parse(
+      Run({"decode", "--leader", address_, "--tokens", "1,2,3", "--temperature", "1", "--output", "json"})
+          .out,
+      nullptr, false);
+  ASSERT_FALSE(json.is_discarded());
+  EXPECT_FALSE(worker_.joins[0].sampling().has_seed());
+  EXPECT_FALSE(worker_.joins[0].sampling().has_top_p());
+  EXPECT_EQ(json["requests"][0]["seed"], 77);  // the one that the worker picked
+  EXPECT_EQ(json["requests"][0]["queue_us"], 1500);
+  EXPECT_THAT(Run({"decode", "x", "--temperature", "warm"}).err,
+              HasSubstr("--temperature warm: write a number"));
+  EXPECT_THAT(Run({"decode", "x", "--top-p", "nan"}).err, HasSubstr("--top-p nan: write a number"));
+  EXPECT_THAT(Run({"decode", "x", "--seed", "-1"}).err, HasSubstr("--seed -1: want 0 or more"));
+  EXPECT_THAT(Run({"decode", "x", "--stop", "a"}).err, HasSubstr("write them like 1,2,3"));
 }
 
 TEST_F(RemoteTest, DecodeFailures) {

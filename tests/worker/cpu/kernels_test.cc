@@ -2,15 +2,19 @@
 // bits against the same rows alone.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <random>
+#include <set>
+#include <span>
 #include <vector>
 
 #include "common/geometry/bf16.h"
 #include "tests/testing/matchers.h"
 #include "worker/cpu/cpu_kernels.h"
+#include "worker/engine/token_distribution.h"
 
 namespace kvasir::cpu {
 namespace {
@@ -223,6 +227,50 @@ TEST(KernelsTest, MarkovChainFollowsItsOwnChoices) {
       EXPECT_EQ(drafted[row], static_cast<std::int32_t>(best));
       token = best;
     }
+  }
+}
+
+// A request with a temperature drafts what its draws pick from the softmax of the very logits it leaves
+// behind; its greedy neighbour and one of rank 0 (no head) are as ever.
+TEST(KernelsTest, MarkovChainDrawsFromWhatItLeavesBehind) {
+  constexpr std::int64_t kVocab = 5, kRank = 3, kRows = 4;
+  const std::vector<float> base = Random(2 * kRows * kVocab, 8);
+  const std::vector<float> w1 = Random(kVocab * kRank, 9);
+  const std::vector<float> w2 = Random(kRank * kVocab, 10);
+  const std::vector<std::int32_t> anchors = {4, 1};
+  const std::vector<double> temperatures = {0, 2.5};
+  std::vector<std::int32_t> greedy(2 * kRows);
+  for (const std::int64_t rank : {kRank, std::int64_t{0}}) {
+    std::vector<float> logits = base;
+    std::vector<std::int32_t> drafted(2 * kRows);
+    std::int32_t fault = 0;
+    MarkovChainOp op{base.data(), w1.data(), w2.data(), anchors.data(), logits.data(), drafted.data(),
+                     &fault,      2,         kRows,     kVocab,         rank};
+    if (rank == 0) op.base = logits.data();
+    KVASIR_ASSERT_OK(MarkovChain(op));
+    greedy = drafted;
+    std::set<std::int32_t> seen;
+    for (int trial = 0; trial < 40; ++trial) {
+      std::vector<double> draws(2 * kRows);
+      for (std::size_t i = 0; i < draws.size(); ++i) draws[i] = (trial * 8 + static_cast<double>(i)) / 320;
+      op.temperatures = temperatures.data();
+      op.draws = draws.data();
+      KVASIR_ASSERT_OK(MarkovChain(op));
+      EXPECT_TRUE(std::equal(drafted.begin(), drafted.begin() + kRows, greedy.begin()));
+      for (std::size_t row = kRows; row < 2 * kRows; ++row) {
+        const auto distribution =
+            MakeDistribution(std::span(logits).subspan(row * kVocab, kVocab), {.temperature = 2.5});
+        EXPECT_EQ(drafted[row], SampleToken(*distribution, draws[row]));
+        seen.insert(drafted[row]);
+      }
+    }
+    EXPECT_EQ(fault, 0);
+    EXPECT_GE(seen.size(), 4U);
+    logits[kRows * kVocab] = std::numeric_limits<float>::infinity();
+    op.rank = 0;
+    op.base = logits.data();
+    KVASIR_ASSERT_OK(MarkovChain(op));
+    EXPECT_EQ(fault, 1);
   }
 }
 

@@ -19,7 +19,7 @@
 namespace kvasir::testing {
 namespace {
 
-constexpr std::int64_t kOutput = 30;
+constexpr std::int64_t kOutput = 40;
 
 struct Case {
   Topology topology;

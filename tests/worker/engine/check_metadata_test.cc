@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <limits>
 
 #include "tests/testing/engine_plan.h"
 #include "tests/testing/matchers.h"
+#include "worker/engine/random_draw.h"
 
 namespace kvasir {
 namespace {
@@ -62,6 +64,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"token", [](PassMetadata& m) { m.token_ids[3] = kSmallVocab; },
              "token_ids[3] is 96, want 0 .. 95"},
         Case{"anchor", [](PassMetadata& m) { m.anchors[0] = -1; }, "anchors[0] is -1"},
+        Case{"draws_in_a_target_pass", [](PassMetadata& m) { m.draws = {0.5}; },
+             "target_verify: 0 temperatures and 1 draws, want 0 and 0"},
         Case{"position", [](PassMetadata& m) { m.positions[0] = 96; }, "positions[0] is 96, want 0 .. 95"},
         Case{"rows_missing", [](PassMetadata& m) { m.token_ids.pop_back(); }, "7 token ids"},
         Case{"slots_missing", [](PassMetadata& m) { m.groups[0].slots.pop_back(); }, "7 slots"},
@@ -75,6 +79,31 @@ TEST(CheckMetadataTest, WhatNoRowLooksAtIsNotJudged) {
   PassMetadata metadata = GoodMetadata(plan);
   metadata.groups[0].block_table[4] = std::int64_t{1} << 40;  // column 4 starts at token 16
   KVASIR_EXPECT_OK(CheckMetadata(plan, kSmallVocab, metadata));
+}
+
+TEST(CheckDrawsTest, ADraftBlockHasATemperatureForEachRequestAndADrawForEachRow) {
+  const Plan plan = ThePlan();
+  StepSequence sequence{.id = SequenceId(1), .committed = 9, .limit = 20, .tokens = {7}};
+  sequence.blocks = {{BlockId(3), BlockId(4), BlockId(5), BlockId(6), BlockId(7)}};
+  sequence.sampling = {.temperature = 0.7, .seed = 3};
+  const PassMetadata good = MetadataBuilder(plan, RankPlace{})
+                                .Build({.pass = Pass::kDraftBlock, .requests = 2, .query_rows = 3},
+                                       {RowsOfDraftBlock(sequence, 3, kSmallVocab - 1)});
+  KVASIR_ASSERT_OK(CheckMetadata(plan, kSmallVocab, good));
+  EXPECT_EQ(good.temperatures, (std::vector<double>{0.7, 0}));
+  ASSERT_EQ(good.draws.size(), 6U);
+  EXPECT_EQ(good.draws[1], UniformDraw({3, 9, DrawPurpose::kDraft, 1}));
+  EXPECT_EQ(good.draws[3], 0);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const std::function<void(PassMetadata&)>& spoil : std::vector<std::function<void(PassMetadata&)>>{
+           [](PassMetadata& m) { m.draws.pop_back(); }, [](PassMetadata& m) { m.temperatures.clear(); },
+           [](PassMetadata& m) { m.temperatures[0] = -1; }, [&](PassMetadata& m) { m.temperatures[1] = nan; },
+           [](PassMetadata& m) { m.draws[5] = 1; }, [&](PassMetadata& m) { m.draws[0] = nan; }}) {
+    PassMetadata bad = good;
+    spoil(bad);
+    EXPECT_THAT(CheckMetadata(plan, kSmallVocab, bad),
+                StatusIs(absl::StatusCode::kInvalidArgument, "draft_block: "));
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <limits>
 
 #include "common/base/typed_error.h"
 #include "tests/testing/engine_plan.h"
@@ -20,7 +21,8 @@ using testing::StatusIs;
 
 Plan ThePlan() { return MakeEnginePlan({.topology = {.tp = 2, .dcp = 2}, .parents = 20, .one_pool = false}); }
 
-// A step of the scheduler's own making: prefill of a first chunk, or a speculative step of two sequences.
+// A step of the scheduler's own making: prefill of a first chunk, or the first speculative step of two
+// sequences.
 StepPlan GoodStep(StepKind kind) {
   auto scheduler = *Scheduler::Create(ThePlan(), "plan", Epoch(1), kSmallVocab);
   for (int i = 0; i < 2; ++i) {
@@ -29,10 +31,11 @@ StepPlan GoodStep(StepKind kind) {
   }
   for (;;) {
     StepPlan step = *scheduler->NextStep();
-    if (step.kind == kind) return step;
-    const bool last = step.sequences[0].last_chunk;
+    const bool prefill = step.kind == StepKind::kPrefill;
+    if (step.kind == kind && (prefill || step.sequences.size() == 2)) return step;
     StepOutcome outcome{.step = step.step, .sequences = {{.id = step.sequences[0].id}}};
-    if (last) outcome.sequences[0].emitted = {4};
+    if (!prefill) outcome.sequences[0].drafted = 3;
+    if (!prefill || step.sequences[0].last_chunk) outcome.sequences[0].emitted = {4};
     EXPECT_THAT(scheduler->Apply(outcome), testing::IsOk());
   }
 }
@@ -72,6 +75,13 @@ std::vector<Case> Cases() {
       {"last_chunk", kS, [](Step& s) { s.sequences[0].last_chunk = true; }, "last_chunk: 1"},
       {"token_negative", kS, [](Step& s) { s.sequences[1].tokens = {-1}; }, "sequences[1].tokens[0]: -1"},
       {"token_past_vocab", kS, [](Step& s) { s.sequences[1].tokens = {96}; }, "tokens[0]: 96, want 0 .. 95"},
+      {"temperature_nan", kS,
+       [](Step& s) { s.sequences[1].sampling.temperature = std::numeric_limits<double>::quiet_NaN(); },
+       "sampling.temperature: nan, want 0 (greedy) to 100"},
+      {"top_k_negative", kP, [](Step& s) { s.sequences[0].sampling.top_k = -1; }, "sampling.top_k: -1"},
+      {"top_p_zero", kS, [](Step& s) { s.sequences[0].sampling.top_p = 0; }, "sampling.top_p: 0"},
+      {"verify_method", kS, [](Step& s) { s.sequences[0].sampling.verify = static_cast<VerifyMethod>(7); },
+       "sampling.verify_method: 7"},
       {"no_pools", kS, [](Step& s) { s.sequences[0].blocks.clear(); },
        "sequences[0].blocks: 0, want one list for each of 2"},
       {"extra_pool", kS, [](Step& s) { s.sequences[0].blocks.resize(3); }, "sequences[0].blocks: 3"},

@@ -188,7 +188,7 @@ void RunEightOneEight(const Plan& plan, bool use_graphs, Trace* trace) {
             use_graphs ? static_cast<std::int64_t>(plan.graphs.size()) : 0);
   const auto join = [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) {
-      KVASIR_ASSERT_OK((*rig)->scheduler().Join({.prompt = MakePrompt(1 + i % 9, i), .max_tokens = 16}));
+      KVASIR_ASSERT_OK((*rig)->scheduler().Join({.prompt = MakePrompt(1 + i % 9, i), .max_tokens = 64}));
     }
   };
   const auto step = [&](std::int64_t count) {
@@ -200,13 +200,21 @@ void RunEightOneEight(const Plan& plan, bool use_graphs, Trace* trace) {
       }
     }
   };
+  // Prompts are taken in between decode steps.
+  const auto step_with_eight = [&] {
+    for (int i = 0; i < 32 && (i == 0 || (*rig)->last_step().sequences.size() != 8); ++i) {
+      ASSERT_NO_FATAL_FAILURE(step(1));
+    }
+    ASSERT_NO_FATAL_FAILURE(step(2));
+  };
   ASSERT_NO_FATAL_FAILURE(join(0, 8));
-  ASSERT_NO_FATAL_FAILURE(step(8 + 3));
+  ASSERT_NO_FATAL_FAILURE(step_with_eight());
+  ASSERT_EQ((*rig)->last_step().sequences.size(), 8U);
   for (std::int64_t id = 0; id < 7; ++id) KVASIR_ASSERT_OK((*rig)->scheduler().Cancel(SequenceId(id)));
   ASSERT_NO_FATAL_FAILURE(step(2));
   ASSERT_EQ((*rig)->last_step().sequences.size(), 1U);
   ASSERT_NO_FATAL_FAILURE(join(8, 15));
-  ASSERT_NO_FATAL_FAILURE(step(7 + 2));
+  ASSERT_NO_FATAL_FAILURE(step_with_eight());
   ASSERT_EQ((*rig)->last_step().sequences.size(), 8U);
   KVASIR_ASSERT_OK((*rig)->Drain());
   trace->tokens = (*rig)->tokens();
@@ -228,7 +236,7 @@ void ExpectSameTrace(const Trace& a, const Trace& b) {
 // Hybrid targets take a parent for two states of a sequence.
 Plan ReplayPlan(const Case& c) {
   return MakeEnginePlan({.topology = c.topology,
-                         .parents = 40,
+                         .parents = 72,
                          .max_requests = 8,
                          .hybrid = c.rollback.has_value(),
                          .rollback = c.rollback.value_or(StateRollback::kSnapshots),

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <set>
 
 #include "common/base/error_reasons.h"
@@ -42,6 +44,7 @@ StepOutcome OutcomeOf(const StepPlan& step, std::int64_t draft_tokens, std::int6
     }
     const bool samples = step.kind != StepKind::kPrefill || part.last_chunk;
     if (samples) its.emitted.assign(static_cast<std::size_t>(its.accepted + 1), token);
+    if (samples && part.sampling.logprobs) its.logprobs.assign(its.emitted.size(), -0.5F);
     outcome.sequences.push_back(its);
   }
   return outcome;
@@ -58,6 +61,10 @@ TEST(SchedulerTest, PrefillsInChunksAtFixedMultiplesOldestFirst) {
   std::int64_t number = 0;
   for (const Want& want :
        {Want{0, 0, 8, false}, Want{0, 8, 8, false}, Want{0, 16, 1, true}, Want{1, 0, 8, true}}) {
+    if (want.id == 1) {  // the first one decodes once before the other's chunk
+      KVASIR_ASSERT_OK(scheduler->Apply(OutcomeOf(*scheduler->NextStep(), 3, 0, 7)));
+      ++number;
+    }
     const auto step = scheduler->NextStep();
     ASSERT_TRUE(step.has_value());
     EXPECT_EQ(step->step, number++);
@@ -77,7 +84,7 @@ TEST(SchedulerTest, PrefillsInChunksAtFixedMultiplesOldestFirst) {
   ASSERT_TRUE(step.has_value());
   EXPECT_EQ(step->kind, StepKind::kSpeculate);
   ASSERT_EQ(step->sequences.size(), 2U);
-  EXPECT_EQ(step->sequences[0].committed, 17);
+  EXPECT_EQ(step->sequences[0].committed, 18);
   EXPECT_EQ(step->sequences[0].tokens, Tokens{7});  // the anchor
   EXPECT_EQ(step->sequences[1].committed, 8);
 }
@@ -129,6 +136,8 @@ TEST(SchedulerTest, EndsAtAStopTokenAndReportsIt) {
   const auto progress = scheduler->Apply(outcome);
   KVASIR_ASSERT_OK(progress);
   EXPECT_EQ((*progress)[0].tokens, (Tokens{2, 9}));
+  EXPECT_EQ((*progress)[0].drafted, 3);
+  EXPECT_EQ((*progress)[0].accepted, 2);  // the third was accepted too, and is not told
   EXPECT_TRUE((*progress)[0].finished);
 }
 
@@ -143,8 +152,62 @@ TEST(SchedulerTest, SpeculatingAndPlainSequencesTakeTurns) {
     kinds.push_back(step->kind);
     KVASIR_ASSERT_OK(scheduler->Apply(OutcomeOf(*step, 3, 0, 1)));
   }
-  EXPECT_EQ(kinds, (std::vector<StepKind>{StepKind::kPrefill, StepKind::kPrefill, StepKind::kSpeculate,
-                                          StepKind::kDecode, StepKind::kSpeculate, StepKind::kDecode}));
+  EXPECT_EQ(kinds, (std::vector<StepKind>{StepKind::kPrefill, StepKind::kSpeculate, StepKind::kPrefill,
+                                          StepKind::kSpeculate, StepKind::kDecode, StepKind::kSpeculate}));
+}
+
+// However many long prompts wait, a running sequence decodes after each chunk.
+TEST(SchedulerTest, AtMostOneChunkBetweenTwoStepsOfARunningSequence) {
+  const auto scheduler = MakeScheduler(MakeEnginePlan({.draft_tokens = 3, .parents = 100}));
+  const auto speculating = scheduler->Join(Request(4, 60, true));
+  const auto plain = scheduler->Join(Request(4, 60, false));
+  KVASIR_ASSERT_OK(speculating);
+  KVASIR_ASSERT_OK(plain);
+  for (int i = 0; i < 4; ++i) KVASIR_ASSERT_OK(scheduler->Apply(OutcomeOf(*scheduler->NextStep(), 3, 0, 1)));
+  KVASIR_ASSERT_OK(scheduler->Join(Request(80, 4)));
+  KVASIR_ASSERT_OK(scheduler->Join(Request(80, 4)));
+  std::map<SequenceId, int> chunks_since;
+  int chunks = 0;
+  for (int i = 0; i < 60; ++i) {
+    const auto step = scheduler->NextStep();
+    ASSERT_TRUE(step.has_value());
+    if (step->kind == StepKind::kPrefill) {
+      ++chunks;
+      for (const SequenceId id : {*speculating, *plain}) EXPECT_LE(++chunks_since[id], 1) << id.value();
+    } else {
+      for (const StepSequence& part : step->sequences) chunks_since[part.id] = 0;
+    }
+    KVASIR_ASSERT_OK(scheduler->Apply(OutcomeOf(*step, 3, 0, 1)));
+  }
+  EXPECT_EQ(chunks, 20);
+}
+
+TEST(SchedulerTest, CarriesSamplingToEveryStepAndLogprobsBack) {
+  const auto scheduler = MakeScheduler(MakeEnginePlan({.draft_tokens = 3}));
+  SequenceRequest request = Request(12, 20);
+  request.sampling = {.temperature = 0.5, .top_k = 7, .top_p = 0.9, .seed = 11, .logprobs = true};
+  request.stop_tokens = {9};
+  KVASIR_ASSERT_OK(scheduler->Join(request));
+  for (int i = 0; i < 3; ++i) {
+    const auto step = scheduler->NextStep();
+    ASSERT_TRUE(step.has_value());
+    EXPECT_EQ(step->sequences[0].sampling, request.sampling);
+    StepOutcome outcome = OutcomeOf(*step, 3, 2, 1);
+    if (i == 2) {
+      outcome.sequences[0].emitted = {1, 9, 1};
+      outcome.sequences[0].logprobs.pop_back();
+      EXPECT_THAT(scheduler->Apply(outcome), StatusIs(absl::StatusCode::kInvalidArgument, "2 log-prob"));
+      outcome.sequences[0].logprobs = {-1, -2, -3};
+    }
+    const auto progress = scheduler->Apply(outcome);
+    KVASIR_ASSERT_OK(progress);
+    const std::vector<std::vector<float>> want = {{}, {-0.5F}, {-1, -2}};
+    EXPECT_EQ((*progress)[0].logprobs, want[static_cast<std::size_t>(i)]);
+  }
+  request.sampling.top_p = 2;
+  const auto refused = scheduler->Join(request);
+  EXPECT_THAT(refused, StatusIs(absl::StatusCode::kInvalidArgument, "sampling.top_p: 2"));
+  EXPECT_EQ(ErrorOf(refused.status()).field, "sampling.top_p");
 }
 
 TEST(SchedulerTest, WithoutADraftEverySequenceDecodes) {
@@ -227,7 +290,7 @@ TEST(SchedulerTest, CancelFreesAtOnceAndTheOutcomeSkipsIt) {
   const auto b = scheduler->Join(Request(4, 8));
   KVASIR_ASSERT_OK(a);
   KVASIR_ASSERT_OK(b);
-  for (int i = 0; i < 2; ++i) KVASIR_ASSERT_OK(scheduler->Apply(OutcomeOf(*scheduler->NextStep(), 3, 0, 1)));
+  for (int i = 0; i < 3; ++i) KVASIR_ASSERT_OK(scheduler->Apply(OutcomeOf(*scheduler->NextStep(), 3, 0, 1)));
   const auto step = scheduler->NextStep();
   ASSERT_EQ(step->sequences.size(), 2U);
   KVASIR_ASSERT_OK(scheduler->Cancel(*a));
@@ -241,11 +304,38 @@ TEST(SchedulerTest, CancelFreesAtOnceAndTheOutcomeSkipsIt) {
   EXPECT_FALSE(scheduler->NextStep().has_value());
 }
 
+// Between any two steps, and while any step runs: in the prompt, while speculating, and with a neighbour that
+// goes on undisturbed.
+TEST(SchedulerTest, CancelAtAnyStepFreesEverything) {
+  for (const bool in_flight : {false, true}) {
+    for (int steps = 0; steps < 12; ++steps) {
+      const auto scheduler = MakeScheduler(MakeEnginePlan({.one_pool = false}));
+      const std::int64_t free = scheduler->free_parents();
+      const auto neighbour = scheduler->Join(Request(4, 40, false));
+      const std::int64_t free_beside = scheduler->free_parents();
+      const auto cancelled = scheduler->Join(Request(20, 30));
+      for (int i = 0; i < steps; ++i) {
+        KVASIR_ASSERT_OK(scheduler->Apply(OutcomeOf(*scheduler->NextStep(), 3, 1, 1)));
+      }
+      const auto step = in_flight ? scheduler->NextStep() : std::nullopt;
+      KVASIR_ASSERT_OK(scheduler->Cancel(*cancelled));
+      EXPECT_EQ(scheduler->free_parents(), free_beside) << steps;
+      if (step.has_value()) {
+        KVASIR_ASSERT_OK(scheduler->Apply(OutcomeOf(*step, 3, 1, 1)));
+      }
+      EXPECT_EQ(scheduler->running(), 1);
+      KVASIR_ASSERT_OK(scheduler->Apply(OutcomeOf(*scheduler->NextStep(), 3, 1, 1)));
+      KVASIR_ASSERT_OK(scheduler->Cancel(*neighbour));
+      EXPECT_EQ(scheduler->free_parents(), free) << steps;
+    }
+  }
+}
+
 TEST(SchedulerTest, AFailedStepCancelsItsSequencesOnly) {
   const auto scheduler = MakeScheduler(MakeEnginePlan({}));
   KVASIR_ASSERT_OK(scheduler->Join(Request(4, 8, true)));
   KVASIR_ASSERT_OK(scheduler->Join(Request(4, 8, false)));
-  for (int i = 0; i < 2; ++i) KVASIR_ASSERT_OK(scheduler->Apply(OutcomeOf(*scheduler->NextStep(), 3, 0, 1)));
+  for (int i = 0; i < 3; ++i) KVASIR_ASSERT_OK(scheduler->Apply(OutcomeOf(*scheduler->NextStep(), 3, 0, 1)));
   const auto failing = scheduler->NextStep();
   EXPECT_EQ(scheduler->FailStep(), std::vector<SequenceId>{failing->sequences[0].id});
   const auto next = scheduler->NextStep();

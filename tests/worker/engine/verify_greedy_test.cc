@@ -21,7 +21,7 @@ void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 class VerifyGreedyTest : public ::testing::TestWithParam<Case> {};
 
 TEST_P(VerifyGreedyTest, EmitsTheAcceptedPrefixAndTheTargetsToken) {
-  const GreedyVerdict verdict = VerifyGreedy(GetParam().drafted, GetParam().target_next);
+  const DraftVerdict verdict = VerifyGreedy(GetParam().drafted, GetParam().target_next);
   EXPECT_EQ(verdict.accepted, GetParam().accepted);
   EXPECT_EQ(verdict.emitted, GetParam().emitted);
 }

@@ -69,6 +69,50 @@ TEST_P(DeploymentTest, SpeculationGivesTheSameTokensAsPlainDecoding) {
   EXPECT_TRUE(rig_.BecomesEmpty());
 }
 
+wire::DecodeRequest Sampled(wire::DecodeRequest request, std::uint64_t seed) {
+  wire::SamplingParameters& sampling = *request.mutable_join()->mutable_sampling();
+  sampling.set_temperature(1.5);
+  sampling.set_top_k(40);
+  sampling.set_top_p(0.98);
+  sampling.set_logprobs(true);
+  if (seed > 0) sampling.set_seed(seed);
+  return request;
+}
+
+TEST_P(DeploymentTest, ASeedGivesTheSameTokensInAnyCompany) {
+  KVASIR_ASSERT_OK(rig_.Apply(plan(), 1));
+  for (const bool speculate : {false, true}) {
+    std::vector<wire::DecodeRequest> requests = Prompts(speculate);
+    for (wire::DecodeRequest& request : requests) request = Sampled(request, 11);
+    requests.push_back(JoinMessage(4, {1, 2, 3}, 20, true));
+    requests.push_back(Sampled(JoinMessage(5, {1, 2, 3}, 20, speculate), 0));
+    requests.back().mutable_join()->set_wait(true);  // four run at a time
+    const DecodeResult together = DecodeAllOf(*rig_.at(0).stub, requests);
+    ExpectAllFinished(together, 5);
+    for (const std::int64_t tag : {1, 2, 3, 5}) {
+      const testing::Decoded& want = together.requests.at(tag);
+      wire::DecodeRequest again = requests[static_cast<std::size_t>(tag - 1)];
+      again.mutable_join()->mutable_sampling()->set_seed(want.seed);  // tag 5: the one that the worker picked
+      const testing::Decoded got = DecodeAllOf(*rig_.at(0).stub, {again}).requests.at(tag);
+      EXPECT_EQ(got.tokens, want.tokens) << tag;
+      EXPECT_EQ(got.logprobs, want.logprobs) << tag;
+      EXPECT_EQ(want.logprobs.size(), want.tokens.size());
+      const wire::FinishedEvent& finish = want.finish;
+      // The prefill's token, and of each target step the accepted ones and its own, which the limit may cut
+      // off.
+      const std::int64_t told = finish.accepted_tokens() + finish.target_step_count();
+      EXPECT_LE(finish.emitted_tokens(), 1 + told);
+      EXPECT_GE(finish.emitted_tokens(), told);
+      EXPECT_EQ(finish.prefill_step_count(), tag == 3 ? 2 : 1);
+      EXPECT_LE(finish.accepted_tokens(), finish.drafted_tokens());
+    }
+    EXPECT_NE(together.requests.at(5).seed, 0U);
+    EXPECT_NE(together.requests.at(1).tokens, together.requests.at(4).tokens);
+    EXPECT_NE(together.requests.at(1).tokens, together.requests.at(5).tokens);
+    EXPECT_TRUE(together.requests.at(4).logprobs.empty());
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Shapes, DeploymentTest,
                          ::testing::Values(RigOptions{.workers = 1, .ranks_per_worker = 1},
                                            RigOptions{.workers = 1, .ranks_per_worker = 2},

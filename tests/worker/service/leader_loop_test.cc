@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -154,10 +155,14 @@ struct Rig {
   FakePeer::Behaviour peer = Answer;
   std::function<void()> on_drained;
   std::function<void(const absl::Status&)> on_failed;
+  std::int64_t max_requests = 4;
+  std::size_t waiting_max = kWaitingMax;
+  std::function<std::chrono::nanoseconds()> now;
 
   std::unique_ptr<LeaderLoop> Start() const {
     testing::EnginePlanOptions plan_options;
     plan_options.draft_tokens = 0;
+    plan_options.max_requests = max_requests;
     const Plan plan = testing::MakeEnginePlan(plan_options);
     LeaderLoopOptions options;
     options.key = kKey;
@@ -169,6 +174,8 @@ struct Rig {
     options.abort = [](const std::string&) {};
     options.on_drained = on_drained;
     options.on_failed = on_failed;
+    options.waiting_max = waiting_max;
+    if (now) options.now = now;
     return std::make_unique<LeaderLoop>(std::move(options));
   }
 };
@@ -286,6 +293,128 @@ TEST(LeaderLoopTest, AClientThatDoesNotReadIsDroppedAndHoldsNobodyUp) {
   EXPECT_LE(slow->tokens(1).size(), 1U);
 }
 
+// A clock that only the test moves, and steps that wait at a gate, each taking 10 ms of that clock.
+class SlowRig {
+ public:
+  explicit SlowRig(std::int64_t max_requests) {
+    rig.max_requests = max_requests;
+    rig.now = [this] { return std::chrono::nanoseconds(time_.load()); };
+    rig.execute = [this](const StepPlan& step) {
+      gate.Pass();
+      Advance(milliseconds(10));
+      return Answer(step);
+    };
+  }
+  void Advance(std::chrono::nanoseconds by) { time_ += by.count(); }
+  Rig rig;
+  Gate gate;
+
+ private:
+  std::atomic<std::int64_t> time_ = 0;
+};
+
+TEST(LeaderLoopTest, CountsStepsAndTheirTimes) {
+  SlowRig slow(4);
+  slow.gate.Open();
+  const auto loop = slow.rig.Start();
+  const auto sink = std::make_shared<FakeSink>();
+  SequenceRequest request = Request(5);
+  request.prompt.assign(20, 1);  // chunks of 8
+  KVASIR_ASSERT_OK(loop->Join(1, request, sink));
+  const RequestFinished finished = FinishIn(sink->WaitForEnd(1));
+  EXPECT_EQ(finished.prefill_steps, 3);
+  EXPECT_EQ(finished.prefill_time, milliseconds(30));
+  EXPECT_EQ(finished.target_steps, 4);
+  EXPECT_EQ(finished.target_time, milliseconds(40));
+  EXPECT_EQ(finished.target_time_max, milliseconds(10));
+  EXPECT_EQ(finished.emitted, 1 + finished.accepted + finished.target_steps);
+}
+
+TEST(LeaderLoopTest, ThoseWhoWaitAreAdmittedInOrderAndNobodyOvertakesThem) {
+  SlowRig slow(1);
+  const auto loop = slow.rig.Start();
+  const auto sink = std::make_shared<FakeSink>();
+  KVASIR_ASSERT_OK(loop->Join(1, Request(5), sink));
+  slow.gate.WaitForOne();
+  KVASIR_ASSERT_OK(loop->Join(2, Request(5), sink, {.wait = true}));
+  KVASIR_ASSERT_OK(loop->Join(3, Request(5), sink, {.wait = true}));
+  KVASIR_ASSERT_OK(loop->Join(4, Request(5), sink));
+  SequenceRequest never = Request(5);
+  never.prompt = {-1};
+  KVASIR_ASSERT_OK(loop->Join(5, never, sink, {.wait = true}));
+  slow.gate.Open();
+  EXPECT_EQ(FinishIn(sink->WaitForEnd(1)).queue_time, milliseconds(0));
+  const absl::Status refused = StatusIn(sink->WaitForEnd(4));
+  EXPECT_EQ(ErrorOf(refused).reason, reason::kTooManyRequests);
+  EXPECT_THAT(refused,
+              StatusIs(absl::StatusCode::kResourceExhausted, "2 requests wait for room before this"));
+  // Five steps each.
+  EXPECT_EQ(FinishIn(sink->WaitForEnd(2)).queue_time, milliseconds(50));
+  EXPECT_EQ(FinishIn(sink->WaitForEnd(3)).queue_time, milliseconds(100));
+  EXPECT_THAT(StatusIn(sink->WaitForEnd(5)), StatusIs(absl::StatusCode::kInvalidArgument, "token -1"));
+}
+
+TEST(LeaderLoopTest, TheQueueHasALimit) {
+  SlowRig slow(1);
+  slow.rig.waiting_max = 2;
+  const auto loop = slow.rig.Start();
+  const auto sink = std::make_shared<FakeSink>();
+  KVASIR_ASSERT_OK(loop->Join(1, Request(5), sink));
+  slow.gate.WaitForOne();
+  KVASIR_ASSERT_OK(loop->Join(2, Request(5), sink, {.wait = true}));
+  KVASIR_ASSERT_OK(loop->Join(3, Request(5), sink, {.wait = true}));
+  const absl::Status full = loop->Join(4, Request(5), sink, {.wait = true});
+  EXPECT_EQ(ErrorOf(full).reason, reason::kServerBusy);
+  EXPECT_GT(ErrorOf(full).retry_after_ms, 0);
+  slow.gate.Open();
+  for (const std::int64_t tag : {1, 2, 3}) EXPECT_EQ(FinishIn(sink->WaitForEnd(tag)).emitted, 5);
+  KVASIR_ASSERT_OK(loop->Join(5, Request(5), sink, {.wait = true}));
+  EXPECT_EQ(FinishIn(sink->WaitForEnd(5)).emitted, 5);
+}
+
+TEST(LeaderLoopTest, ATimeoutEndsARequestThatRunsOrWaitsAndFreesItsRoom) {
+  SlowRig slow(1);
+  const auto loop = slow.rig.Start();
+  const auto sink = std::make_shared<FakeSink>();
+  KVASIR_ASSERT_OK(loop->Join(1, Request(80), sink, {.timeout = milliseconds(500)}));
+  slow.gate.WaitForOne();
+  KVASIR_ASSERT_OK(loop->Join(2, Request(5), sink, {.wait = true, .timeout = milliseconds(300)}));
+  KVASIR_ASSERT_OK(loop->Join(3, Request(5), sink, {.wait = true, .timeout = std::chrono::hours(1)}));
+  slow.Advance(milliseconds(400));
+  slow.gate.Open();
+  for (const std::int64_t tag : {1, 2}) {
+    const absl::Status expired = StatusIn(sink->WaitForEnd(tag));
+    EXPECT_EQ(expired.code(), absl::StatusCode::kDeadlineExceeded);
+    EXPECT_EQ(ErrorOf(expired).reason, reason::kDeadlineExpired);
+  }
+  // At 410, 420, ... 500 ms: the prompt's token and nine more.
+  EXPECT_EQ(sink->tokens(1).size(), 10U);
+  EXPECT_TRUE(sink->tokens(2).empty());
+  EXPECT_EQ(FinishIn(sink->WaitForEnd(3)).emitted, 5);
+}
+
+TEST(LeaderLoopTest, WaitingRequestsCanBeCancelledDroppedAndRetired) {
+  SlowRig slow(1);
+  const auto loop = slow.rig.Start();
+  const auto sink = std::make_shared<FakeSink>();
+  const auto gone = std::make_shared<FakeSink>();
+  KVASIR_ASSERT_OK(loop->Join(1, Request(5), sink));
+  slow.gate.WaitForOne();
+  KVASIR_ASSERT_OK(loop->Join(2, Request(5), sink, {.wait = true}));
+  KVASIR_ASSERT_OK(loop->Join(1, Request(5), gone, {.wait = true}));
+  KVASIR_ASSERT_OK(loop->Join(3, Request(5), sink, {.wait = true}));
+  loop->Cancel(2, sink);
+  loop->Drop(gone);
+  loop->Drain();
+  slow.gate.Open();
+  const RequestFinished cancelled = FinishIn(sink->WaitForEnd(2));
+  EXPECT_EQ(cancelled.reason, EndReason::kCancelled);
+  EXPECT_EQ(cancelled.emitted, 0);
+  EXPECT_EQ(ErrorOf(StatusIn(sink->WaitForEnd(3))).reason, reason::kPlanRetired);
+  EXPECT_EQ(FinishIn(sink->WaitForEnd(1)).emitted, 5) << "a running request goes on to its end";
+  EXPECT_TRUE(gone->tokens(1).empty());
+}
+
 TEST(LeaderLoopTest, NaNEndsTheStepsRequestsOnly) {
   int calls = 0;
   Rig rig;
@@ -310,7 +439,12 @@ TEST(LeaderLoopTest, NaNEndsTheStepsRequestsOnly) {
 TEST(LeaderLoopTest, ALostPeerEndsAllRequestsAndStreamsAndIsReported) {
   std::mutex mutex;
   absl::Status reported;
+  Gate gate;  // until both have joined
   Rig rig;
+  rig.execute = [&gate](const StepPlan& step) {
+    gate.Pass();
+    return Answer(step);
+  };
   rig.peer = [](const StepPlan& step) -> absl::StatusOr<StepOutcome> {
     if (step.step == 3) return Unreachable();
     return Answer(step);
@@ -324,6 +458,7 @@ TEST(LeaderLoopTest, ALostPeerEndsAllRequestsAndStreamsAndIsReported) {
   const auto second = std::make_shared<FakeSink>();
   KVASIR_ASSERT_OK(loop->Join(1, Request(80), first));
   KVASIR_ASSERT_OK(loop->Join(1, Request(80), second));
+  gate.Open();
   for (const auto& sink : {first, second}) {
     const TypedError error = ErrorOf(StatusIn(sink->WaitForEnd(1)));
     EXPECT_EQ(error.reason, reason::kRankLost);

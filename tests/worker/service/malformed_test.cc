@@ -5,6 +5,8 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstdint>
 #include <functional>
 #include <future>
 #include <memory>
@@ -280,6 +282,21 @@ std::vector<Case> StepCases() {
           "NegativePending", [](R& r) { r.mutable_step()->mutable_sequences(0)->set_pending_tokens(-1); },
           kValueOutOfRange, "step.sequences[0].pending_tokens"),
       Step(
+          "NegativeTopK",
+          [](R& r) { r.mutable_step()->mutable_sequences(0)->mutable_sampling()->set_top_k(-1); },
+          kValueOutOfRange, "step.sequences[0].sampling.top_k"),
+      Step(
+          "TemperatureIsNoNumber",
+          [](R& r) { r.mutable_step()->mutable_sequences(0)->mutable_sampling()->set_temperature(NAN); },
+          kValueOutOfRange, "step.sequences[0].sampling.temperature"),
+      Step(
+          "UnknownVerifyMethod",
+          [](R& r) {
+            r.mutable_step()->mutable_sequences(0)->mutable_sampling()->set_verify_method(
+                static_cast<wire::VerifyMethod>(7));
+          },
+          reason::kUnknownValue, "step.sequences[0].sampling.verify_method"),
+      Step(
           "AbsurdLimit",
           [](R& r) { r.mutable_step()->mutable_sequences(0)->set_limit_tokens(std::int64_t{1} << 60); },
           kValueOutOfRange, "step.sequences[0].limit_tokens"),
@@ -469,6 +486,15 @@ struct JoinCase {
 };
 void PrintTo(const JoinCase& c, std::ostream* out) { *out << c.name; }
 
+using Sampling = wire::SamplingParameters;
+
+JoinCase SamplingCase(std::string name, const std::string& field, std::function<void(Sampling&)> change) {
+  return {
+      std::move(name),
+      [change = std::move(change)](wire::DecodeRequest& r) { change(*r.mutable_join()->mutable_sampling()); },
+      Code::kInvalidArgument, reason::kValueOutOfRange, "sampling." + field};
+}
+
 class MalformedJoinTest : public ::testing::TestWithParam<JoinCase> {};
 
 TEST_P(MalformedJoinTest, IsAnsweredOnTheStreamAndTheOtherRequestFinishes) {
@@ -519,10 +545,46 @@ INSTANTIATE_TEST_SUITE_P(
         JoinCase{"TooManyStopTokens",
                  [](wire::DecodeRequest& r) { r.mutable_join()->mutable_stop_token_ids()->Resize(65, 1); },
                  Code::kInvalidArgument, reason::kTooManyItems, "stop_token_ids"},
+        SamplingCase("NegativeTemperature", "temperature", [](Sampling& s) { s.set_temperature(-0.5); }),
+        SamplingCase("HotTemperature", "temperature", [](Sampling& s) { s.set_temperature(101); }),
+        SamplingCase("TemperatureIsNoNumber", "temperature", [](Sampling& s) { s.set_temperature(NAN); }),
+        SamplingCase("InfiniteTemperature", "temperature", [](Sampling& s) { s.set_temperature(INFINITY); }),
+        SamplingCase("NegativeTopK", "top_k", [](Sampling& s) { s.set_top_k(-1); }),
+        SamplingCase("HugeTopK", "top_k", [](Sampling& s) { s.set_top_k(INT64_MAX); }),
+        SamplingCase("ZeroTopP", "top_p", [](Sampling& s) { s.set_top_p(0); }),
+        SamplingCase("TopPAboveOne", "top_p", [](Sampling& s) { s.set_top_p(1.5); }),
+        SamplingCase("TopPIsNoNumber", "top_p", [](Sampling& s) { s.set_top_p(NAN); }),
+        JoinCase{"UnknownVerifyMethod",
+                 [](wire::DecodeRequest& r) {
+                   r.mutable_join()->mutable_sampling()->set_verify_method(
+                       static_cast<wire::VerifyMethod>(9));
+                 },
+                 Code::kInvalidArgument, reason::kUnknownValue, "sampling.verify_method"},
+        JoinCase{"ZeroTimeout", [](wire::DecodeRequest& r) { r.mutable_join()->mutable_timeout(); },
+                 Code::kInvalidArgument, reason::kValueOutOfRange, "timeout"},
+        JoinCase{"NegativeTimeout",
+                 [](wire::DecodeRequest& r) { r.mutable_join()->mutable_timeout()->set_seconds(-1); },
+                 Code::kInvalidArgument, reason::kValueOutOfRange, "timeout"},
+        JoinCase{"TimeoutOfDays",
+                 [](wire::DecodeRequest& r) { r.mutable_join()->mutable_timeout()->set_seconds(86'401); },
+                 Code::kInvalidArgument, reason::kValueOutOfRange, "timeout"},
         JoinCase{"LongerThanTheContext",
                  [](wire::DecodeRequest& r) { r.mutable_join()->set_max_tokens(1 << 20); },
                  Code::kInvalidArgument, reason::kValueOutOfRange, "max_tokens"}),
     [](const auto& tested) { return tested.param.name; });
+
+// Sequences that run on rank 0, once they are none or ten seconds have passed.
+std::int32_t RunningSoon(WorkerRig& rig) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  std::int32_t running = 1;
+  while (running > 0 && std::chrono::steady_clock::now() < deadline) {
+    const auto state = Call(*rig.at(0).stub, &Stub::GetWorkerState, wire::GetWorkerStateRequest());
+    EXPECT_TRUE(state.ok());
+    if (!state.ok()) return -1;
+    running = state->deployments(0).sequence_count();
+  }
+  return running;
+}
 
 TEST(MalformedStreamTest, ATagThatIsOpenAlreadyIsRefused) {
   grpc::ClientContext context;
@@ -584,6 +646,34 @@ TEST(MalformedStreamTest, SpeculationWithoutADraftIsRefused) {
   EXPECT_TRUE(result.requests.at(2).finished);
 }
 
+// However many bad requests a client sends, their answers wait in the stream's bounded queue.
+TEST(MalformedStreamTest, AnswersThatNobodyReadsEndTheStream) {
+  WorkerRig rig(RigOptions{.workers = 1, .stream_queue_max = 100});
+  KVASIR_ASSERT_OK(rig.Apply(RigPlan(1), 1));
+  grpc::ChannelArguments narrow;
+  narrow.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  narrow.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64);
+  const auto stub = wire::WorkerService::NewStub(
+      grpc::CreateCustomChannel(rig.at(0).address(), grpc::InsecureChannelCredentials(), narrow));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+  const auto stream = stub->Decode(&context);
+  for (int i = 0; i < 2000 && stream->Write(JoinMessage(1, {}, 5, true)); ++i) {
+  }
+  wire::DecodeResponse response;
+  while (stream->Read(&response)) {
+  }
+  EXPECT_EQ(ErrorOf(StatusOfCall(stream->Finish())).reason, reason::kClientTooSlow);
+}
+
+TEST(MalformedStreamTest, ACallsDeadlineLeavesNothingRunning) {
+  WorkerRig& rig = SharedRig();
+  const DecodeResult cut =
+      DecodeAllOf(*rig.at(0).stub, {JoinMessage(1, {1, 2, 3}, 90, true)}, std::chrono::milliseconds(1));
+  EXPECT_EQ(cut.status.code(), Code::kDeadlineExceeded);
+  EXPECT_EQ(RunningSoon(rig), 0);
+}
+
 TEST(MalformedStreamTest, AClientThatVanishesLeavesNothingRunning) {
   WorkerRig& rig = SharedRig();
   {
@@ -595,14 +685,7 @@ TEST(MalformedStreamTest, AClientThatVanishesLeavesNothingRunning) {
     context.TryCancel();
     (void)stream->Finish();
   }
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  std::int32_t running = 1;
-  while (running > 0 && std::chrono::steady_clock::now() < deadline) {
-    const auto state = Call(*rig.at(0).stub, &Stub::GetWorkerState, wire::GetWorkerStateRequest());
-    KVASIR_ASSERT_OK(state);
-    running = state->deployments(0).sequence_count();
-  }
-  EXPECT_EQ(running, 0);
+  EXPECT_EQ(RunningSoon(rig), 0);
 }
 
 }  // namespace

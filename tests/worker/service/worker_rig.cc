@@ -220,11 +220,14 @@ void Take(const wire::DecodeResponse& response, DecodeResult& result) {
     case wire::DecodeResponse::kJoined:
       request.joined = true;
       request.epoch = response.joined().epoch();
+      request.seed = response.joined().seed();
       break;
     case wire::DecodeResponse::kTokens:
       EXPECT_TRUE(request.joined);
       request.tokens.insert(request.tokens.end(), response.tokens().token_ids().begin(),
                             response.tokens().token_ids().end());
+      request.logprobs.insert(request.logprobs.end(), response.tokens().logprobs().begin(),
+                              response.tokens().logprobs().end());
       break;
     case wire::DecodeResponse::kFinished:
       request.finished = true;

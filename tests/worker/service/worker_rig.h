@@ -117,7 +117,9 @@ absl::StatusOr<Response> Call(wire::WorkerService::Stub& stub,
 struct Decoded {
   bool joined = false;
   std::int64_t epoch = 0;
+  std::uint64_t seed = 0;
   std::vector<std::int32_t> tokens;
+  std::vector<float> logprobs;
   bool finished = false;
   wire::FinishedEvent finish;
   bool failed = false;
