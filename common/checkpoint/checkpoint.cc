@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -17,7 +18,9 @@ namespace {
 constexpr std::string_view kSingleName = "model.safetensors";
 constexpr std::string_view kIndexName = "model.safetensors.index.json";
 
-bool NameBefore(const StoredTensor& a, const StoredTensor& b) { return a.entry.name < b.entry.name; }
+bool NameBefore(const StoredTensor& a, const StoredTensor& b) {
+  return std::tie(a.entry.name, a.file) < std::tie(b.entry.name, b.file);
+}
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
@@ -56,7 +59,7 @@ absl::Status Checkpoint::AddFile(const std::string& name) {
 }
 
 absl::Status Checkpoint::Finish() {
-  std::stable_sort(tensors_.begin(), tensors_.end(), NameBefore);
+  std::sort(tensors_.begin(), tensors_.end(), NameBefore);
   const auto twice = std::adjacent_find(
       tensors_.begin(), tensors_.end(),
       [](const StoredTensor& a, const StoredTensor& b) { return a.entry.name == b.entry.name; });
