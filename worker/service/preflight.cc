@@ -144,8 +144,7 @@ absl::Status Runner::Build() {
   // Two experts can score so alike that the reference, which adds up in another order, chooses the other one
   // and is right to: whole models with experts cannot be compared.
   const bool routed = MixesExperts(spec_.target) || (spec_.draft.has_value() && MixesExperts(*spec_.draft));
-  const absl::Status whole =
-      routed ? absl::UnimplementedError("experts") : BuildOver(spec_.target, spec_.draft);
+  absl::Status whole = routed ? absl::UnimplementedError("experts") : BuildOver(spec_.target, spec_.draft);
   const bool may_shrink = absl::IsResourceExhausted(whole) || absl::IsUnimplemented(whole);
   if (!whole.ok() && !may_shrink) return whole;
   // All ranks run the same shapes.
@@ -162,6 +161,7 @@ absl::Status Runner::Build() {
 
 std::vector<std::int32_t> Runner::TokensFrom(std::int64_t first, std::int64_t count) const {
   std::vector<std::int32_t> tokens;
+  tokens.reserve(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) {
     tokens.push_back(static_cast<std::int32_t>((first * 7 + i * 13 + 1) % options_.target.vocab));
   }

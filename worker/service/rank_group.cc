@@ -90,7 +90,7 @@ RankGroup::RankGroup(const PrepareSpec& spec, const WorkerResources& resources)
 
 absl::StatusOr<std::unique_ptr<RankGroup>> RankGroup::Create(const PrepareSpec& spec,
                                                              const WorkerResources& resources,
-                                                             std::stop_token stop) {
+                                                             const std::stop_token& stop) {
   KVASIR_RETURN_IF_ERROR(CheckGroupsSupported(spec.plan));
   std::unique_ptr<RankGroup> group(new RankGroup(spec, resources));
   resources.faults.Reach("prepare.start");
@@ -235,7 +235,7 @@ absl::StatusOr<StepOutcome> RankGroup::Execute(const StepPlan& step) {
                       .message = absl::StrFormat("step %d came while another one runs", step.step)});
   }
   resources_.faults.Reach("step.start");
-  const absl::Status status = FirstCause(threads_.Run([&](std::size_t i) {
+  absl::Status status = FirstCause(threads_.Run([&](std::size_t i) {
     members_[i].outcome = members_[i].engine->Execute(step);
     return members_[i].outcome.status();
   }));

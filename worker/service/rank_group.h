@@ -44,7 +44,7 @@ class RankGroup {
   //   or DEADLINE_EXPIRED where a peer is missing; CALL_CANCELLED after `stop`.
   static absl::StatusOr<std::unique_ptr<RankGroup>> Create(const PrepareSpec& spec,
                                                            const WorkerResources& resources,
-                                                           std::stop_token stop);
+                                                           const std::stop_token& stop);
   // Aborts what runs and frees everything.
   ~RankGroup();
   RankGroup(const RankGroup&) = delete;

@@ -250,8 +250,8 @@ TEST(KernelsTest, MarkovChainDrawsFromWhatItLeavesBehind) {
     KVASIR_ASSERT_OK(MarkovChain(op));
     greedy = drafted;
     std::set<std::int32_t> seen;
+    std::vector<double> draws(2 * kRows);
     for (int trial = 0; trial < 40; ++trial) {
-      std::vector<double> draws(2 * kRows);
       for (std::size_t i = 0; i < draws.size(); ++i) draws[i] = (trial * 8 + static_cast<double>(i)) / 320;
       op.temperatures = temperatures.data();
       op.draws = draws.data();
