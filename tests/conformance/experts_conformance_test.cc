@@ -93,14 +93,14 @@ absl::StatusOr<Values> RunExperts(const BackendUnderTest& backend, const Data& d
                              .activation = c.activation});
   const std::unique_ptr<Backend> made = backend.make(nullptr);
   if (!replay) {
-    const absl::Status ran = made->Run(list);
+    absl::Status ran = made->Run(list);
     if (!ran.ok()) return ran;
     return v;
   }
   auto graph = made->Capture(list);
   if (!graph.ok()) return graph.status();
   list.clear();
-  const absl::Status ran = (*graph)->Replay();
+  absl::Status ran = (*graph)->Replay();
   if (!ran.ok()) return ran;
   return v;
 }

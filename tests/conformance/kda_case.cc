@@ -7,9 +7,9 @@
 namespace kvasir::testing {
 
 void PrintTo(const KdaCase& c, std::ostream* out) {
-  *out << absl::StrFormat("h%d_d%d_k%d_n%d_%s_parts%d_bound%d_%s_c%d", c.heads, c.dim, c.kernel, c.draft_tokens,
-                          StateRollbackName(c.rollback), c.parts, static_cast<int>(c.lower_bound),
-                          DTypeName(c.dtype), c.chunk);
+  *out << absl::StrFormat("h%d_d%d_k%d_n%d_%s_parts%d_bound%d_%s_c%d", c.heads, c.dim, c.kernel,
+                          c.draft_tokens, StateRollbackName(c.rollback), c.parts,
+                          static_cast<int>(c.lower_bound), DTypeName(c.dtype), c.chunk);
 }
 
 std::vector<KdaCase> AllKdaCases() {

@@ -19,8 +19,7 @@ class KdaConformanceTest : public ::testing::TestWithParam<CpuKernels> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Backends, KdaConformanceTest,
-                         ::testing::Values(CpuKernels::kFast, CpuKernels::kReference),
-                         [](const auto& test) {
+                         ::testing::Values(CpuKernels::kFast, CpuKernels::kReference), [](const auto& test) {
                            return std::string(test.param == CpuKernels::kFast ? "cpu" : "cpu_reference");
                          });
 
@@ -77,12 +76,11 @@ TEST_P(KdaConformanceTest, ANanInTheLiveStateIsAFault) {
 
 class KdaBitsTest : public ::testing::TestWithParam<KdaCase> {};
 
-INSTANTIATE_TEST_SUITE_P(Cases, KdaBitsTest, ::testing::ValuesIn(AllKdaCases()),
-                         [](const auto& test) {
-                           std::string name = ::testing::PrintToString(test.param);
-                           std::replace(name.begin(), name.end(), '-', 'm');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Cases, KdaBitsTest, ::testing::ValuesIn(AllKdaCases()), [](const auto& test) {
+  std::string name = ::testing::PrintToString(test.param);
+  std::replace(name.begin(), name.end(), '-', 'm');
+  return name;
+});
 
 // Whatever passes a row's predecessors ran in, and whoever ran beside it, its bits are the same; under either
 // rollback they are those of a plan without a draft.

@@ -1,6 +1,7 @@
 // Runs sequences of a KdaCase through the recurrent operations of a backend, pass by pass: prefill in chunks,
-// then decodes or verifies with rejected rows between them. The arena starts full of NaN, unused table entries
-// hold absurd ids, and padded rows hold NaN. And the same recurrence in double, over each sequence at once.
+// then decodes or verifies with rejected rows between them. The arena starts full of NaN, unused table
+// entries hold absurd ids, and padded rows hold NaN. And the same recurrence in double, over each sequence at
+// once.
 #ifndef KVASIR_TESTS_CONFORMANCE_KDA_RIG_H_
 #define KVASIR_TESTS_CONFORMANCE_KDA_RIG_H_
 
@@ -22,8 +23,8 @@ struct KdaSequence {
 
 struct KdaData {
   KdaCase c;
-  std::vector<float> weight;  // [3, heads * dim, kernel]
-  std::vector<float> a_log;   // [heads]
+  std::vector<float> weight;   // [3, heads * dim, kernel]
+  std::vector<float> a_log;    // [heads]
   std::vector<float> dt_bias;  // [heads, dim]
   std::vector<KdaSequence> sequences;
 };
@@ -37,8 +38,8 @@ struct KdaRun {
 struct KdaOptions {
   // How the decoding passes go: rows of a pass and how many of them count follow from this; 0: plain decodes.
   unsigned pattern = 0;
-  bool together = true;           // the sequences in one batch; else one after the other
-  bool replay_graph = false;      // capture, destroy the list, replay
+  bool together = true;            // the sequences in one batch; else one after the other
+  bool replay_graph = false;       // capture, destroy the list, replay
   std::int64_t poison_token = -1;  // before this token of sequence 0 runs, NaN in its state
 };
 // Internal where a row of padding is not 0 afterwards.

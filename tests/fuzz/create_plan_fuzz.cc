@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "common/base/typed_error.h"
 #include "kvasir/planner/v1/planner_service.pb.h"
@@ -40,7 +41,7 @@ std::string Told(const absl::StatusOr<Response>& response) {
   const kvasir::TypedError error = kvasir::ErrorOf(response.status());
   KVASIR_CHECK(!error.reason.empty());
   std::string told = error.reason + "\n" + error.field + "\n" + error.message;
-  for (const auto& [name, value] : error.metadata) told += "\n" + name + "=" + value;
+  for (const auto& [name, value] : error.metadata) absl::StrAppend(&told, "\n", name, "=", value);
   return told;
 }
 

@@ -41,6 +41,7 @@ std::vector<double> Scores(const MlpShape& mlp, std::vector<double> logits) {
 // The indices of the `count` largest values.
 std::set<std::size_t> Largest(const std::map<std::size_t, double>& values, std::int64_t count) {
   std::vector<std::pair<double, std::size_t>> order;
+  order.reserve(values.size());
   for (const auto& [index, value] : values) order.emplace_back(-value, index);
   std::sort(order.begin(), order.end());
   std::set<std::size_t> picked;

@@ -60,7 +60,8 @@ TEST(ElementReader, MultipliesE4M3ByTheScaleOfItsBlock) {
     ReadRow(matrix, r, 0, 257, row.data());
     const float first = r < 128 ? 1.0F : 4.0F;
     for (std::size_t c = 0; c < row.size(); ++c) {
-      ASSERT_EQ(row[c], 1.5F * (first + static_cast<float>(c / 128))) << r << " " << c;
+      const std::size_t block = c / 128;
+      ASSERT_EQ(row[c], 1.5F * (first + static_cast<float>(block))) << r << " " << c;
     }
   }
   float part[3] = {};

@@ -118,6 +118,7 @@ TEST(EngineSpecsTest, KimiK3PaddingGrowsWithTheDraft) {
   KVASIR_ASSERT_OK(drafted);
   const vllm::EnginePlan plan = vllm::PlanEngine(drafted->engine_case, vllm::EngineVersion::k2026_11);
   std::vector<std::size_t> sizes;
+  sizes.reserve(plan.groups.size());
   for (const vllm::EngineGroup& group : plan.groups) sizes.push_back(group.layers.size());
   std::sort(sizes.begin(), sizes.end());
   EXPECT_THAT(sizes, ElementsAre(23, 23, 23, 29));

@@ -100,7 +100,7 @@ class Engine {
     std::vector<std::int32_t> next(static_cast<std::size_t>(count));
     std::int32_t fault = 0;
     const PassOutputs out{.logits = rows.data(), .next_ids = next.data(), .fault = &fault};
-    const absl::Status ran =
+    absl::Status ran =
         backend_->Run(WriteTargetPass(PassContext{model_, scratch_, arena_->data(), shape, in, out}));
     if (!ran.ok()) return ran;
     if (fault != 0) return absl::InternalError("a row has a NaN");
