@@ -1,4 +1,5 @@
-// The commands of kvasir-remote against services of this test, over real gRPC on loopback.
+// kvasir-remote: apply, preflight, status, delete, and plans made on a server. remote_decode_test.cc has
+// decode.
 #include <grpcpp/grpcpp.h>
 
 #include <filesystem>
@@ -24,6 +25,7 @@
 #include "planner/cli/run_cli.h"
 #include "planner/core/outcome.h"
 #include "planner/rulesets/make_plan.h"
+#include "tests/planner/cli/remote_rig.h"
 #include "tests/testing/matchers.h"
 
 namespace kvasir::cli {
@@ -32,155 +34,6 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using testing::StatusIs;
-
-// Answers as the test says and keeps what it was asked.
-class FakePlanner final : public planner::v1::PlannerService::Service {
- public:
-  grpc::Status CreatePlan(grpc::ServerContext*, const planner::v1::CreatePlanRequest* request,
-                          planner::v1::CreatePlanResponse* response) override {
-    create_request = *request;
-    *response = create_response;
-    return grpc::Status::OK;
-  }
-  grpc::Status ApplyPlan(grpc::ServerContext*, const planner::v1::ApplyPlanRequest* request,
-                         grpc::ServerWriter<planner::v1::ApplyPlanResponse>* writer) override {
-    apply_request = *request;
-    for (const auto& response : apply_responses) writer->Write(response);
-    return ToGrpcStatus(status);
-  }
-  grpc::Status GetDeployment(grpc::ServerContext*, const planner::v1::GetDeploymentRequest* request,
-                             planner::v1::GetDeploymentResponse* response) override {
-    asked_deployment = request->deployment();
-    *response->mutable_deployment() = deployment;
-    return ToGrpcStatus(status);
-  }
-  grpc::Status DeleteDeployment(grpc::ServerContext*, const planner::v1::DeleteDeploymentRequest* request,
-                                planner::v1::DeleteDeploymentResponse* response) override {
-    asked_deployment = request->deployment();
-    response->set_epoch(13);
-    response->add_unreachable_workers("node-b:7451");
-    return ToGrpcStatus(status);
-  }
-
-  absl::Status status;
-  std::string asked_deployment;
-  planner::v1::CreatePlanRequest create_request;
-  planner::v1::CreatePlanResponse create_response;
-  planner::v1::ApplyPlanRequest apply_request;
-  std::vector<planner::v1::ApplyPlanResponse> apply_responses;
-  planner::v1::Deployment deployment;
-};
-
-// Echoes each prompt's ids after the first, two at a time, and finishes; a prompt of one token is refused.
-class FakeWorker final : public worker::v1::WorkerService::Service {
- public:
-  grpc::Status Decode(
-      grpc::ServerContext*,
-      grpc::ServerReaderWriter<worker::v1::DecodeResponse, worker::v1::DecodeRequest>* stream) override {
-    worker::v1::DecodeRequest request;
-    while (stream->Read(&request)) joins.push_back(request.join());
-    // Last joined, first answered: the client must go by the tag.
-    for (auto it = joins.rbegin(); it != joins.rend(); ++it) Answer(*it, *stream);
-    return ToGrpcStatus(status);
-  }
-
-  absl::Status status;
-  std::vector<worker::v1::JoinRequest> joins;
-
- private:
-  static void Answer(
-      const worker::v1::JoinRequest& join,
-      grpc::ServerReaderWriter<worker::v1::DecodeResponse, worker::v1::DecodeRequest>& stream) {
-    worker::v1::DecodeResponse response;
-    response.set_tag(join.tag());
-    if (join.prompt_token_ids_size() == 1) {
-      response.mutable_error()->set_code(3);
-      response.mutable_error()->set_reason("VALUE_OUT_OF_RANGE");
-      response.mutable_error()->set_message("too short");
-      stream.Write(response);
-      return;
-    }
-    response.mutable_joined()->set_epoch(7);
-    response.mutable_joined()->set_seed(77);
-    stream.Write(response);
-    for (int i = 1; i < join.prompt_token_ids_size(); i += 2) {
-      auto& tokens = *response.mutable_tokens();
-      tokens.Clear();
-      tokens.add_token_ids(join.prompt_token_ids(i));
-      if (i + 1 < join.prompt_token_ids_size()) tokens.add_token_ids(join.prompt_token_ids(i + 1));
-      for (int t = 0; t < tokens.token_ids_size() && join.sampling().logprobs(); ++t) {
-        tokens.add_logprobs(-0.5F);
-      }
-      stream.Write(response);
-    }
-    auto& finished = *response.mutable_finished();
-    finished.set_reason(worker::v1::FINISH_REASON_STOP_TOKEN);
-    finished.set_drafted_tokens(join.speculate() ? 14 : 0);
-    finished.set_accepted_tokens(join.speculate() ? 3 : 0);
-    finished.set_target_step_count(2);
-    finished.mutable_queue_time()->set_nanos(1'500'000);
-    stream.Write(response);
-  }
-};
-
-struct Answer {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
-
-class RemoteTest : public ::testing::Test {
- protected:
-  RemoteTest() : root_(fs::path(::testing::TempDir()) / ("kvasir_remote_" + TestName())) {
-    fs::remove_all(root_);
-    grpc::ServerBuilder builder;
-    int port = 0;
-    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-    builder.RegisterService(&planner_);
-    builder.RegisterService(&worker_);
-    server_ = builder.BuildAndStart();
-    address_ = "127.0.0.1:" + std::to_string(port);
-    variables_ = {{"XDG_STATE_HOME", root_.string()}, {"KVASIR_SERVER", address_}};
-  }
-  ~RemoteTest() override {
-    server_->Shutdown();
-    fs::remove_all(root_);
-  }
-
-  static std::string TestName() { return ::testing::UnitTest::GetInstance()->current_test_info()->name(); }
-
-  // As the two programs together: what `kvasir` passes on is run by `kvasir-remote`.
-  Answer Run(const std::vector<std::string>& args) {
-    std::ostringstream out;
-    std::ostringstream err;
-    const auto variable = [this](std::string_view name) -> std::optional<std::string> {
-      const auto it = variables_.find(std::string(name));
-      if (it == variables_.end()) return std::nullopt;
-      return it->second;
-    };
-    const Console remote_console{out, err, false, variable, nullptr};
-    const auto remote = [&remote_console](const std::vector<std::string>& words) {
-      return RunRemoteCli(words, remote_console);
-    };
-    const int code = RunCli(args, Console{out, err, false, variable, remote});
-    return {code, out.str(), err.str()};
-  }
-
-  // A stored plan of the demo pair on 4 ranks.
-  std::string StorePlan() {
-    const Answer text = Run({"plan", "--target", "demo-target", "--draft", "demo-dspark", "--tp", "4",
-                             "--dcp", "2", "--kv-memory", "8MiB", "--output", "text"});
-    EXPECT_EQ(text.code, kExitOk) << text.err;
-    return Sha256Hex(text.out);
-  }
-
-  fs::path root_;
-  FakePlanner planner_;
-  FakeWorker worker_;
-  std::unique_ptr<grpc::Server> server_;
-  std::string address_;
-  std::map<std::string, std::string> variables_;
-};
 
 planner::v1::ApplyPlanResponse Prepared(const std::string& worker, std::int64_t error_ppb) {
   planner::v1::ApplyPlanResponse response;
@@ -370,88 +223,6 @@ TEST_F(RemoteTest, Delete) {
   EXPECT_EQ(planner_.asked_deployment, "k3");
   EXPECT_THAT(answer.out, HasSubstr("deployment k3, everything retired under epoch 13"));
   EXPECT_THAT(answer.out, HasSubstr("not reached: node-b:7451"));
-}
-
-TEST_F(RemoteTest, DecodesAllPromptsOnOneStream) {
-  planner_.deployment.set_leader_address(address_);
-  const Answer answer = Run({"decode", "ab\n", "xyz", "--stats", "--max-tokens", "9"});
-  EXPECT_EQ(answer.code, kExitOk) << answer.err;
-  EXPECT_THAT(answer.out, HasSubstr("[1] ab\\x0a\n[2] xyz\n"));
-  EXPECT_THAT(answer.out,
-              HasSubstr("6 tokens · 4 target steps · 28 drafted, 6 accepted · 1.0 tokens per step"));
-  ASSERT_EQ(worker_.joins.size(), 2U);
-  EXPECT_EQ(worker_.joins[0].prompt_token_ids(0), kBeginToken);
-  EXPECT_EQ(worker_.joins[0].max_tokens(), 9);
-  EXPECT_EQ(worker_.joins[0].stop_token_ids(0), kEndToken);
-  EXPECT_TRUE(worker_.joins[0].speculate());
-}
-
-TEST_F(RemoteTest, DecodesTokenIdsAsJson) {
-  const Answer answer =
-      Run({"decode", "--leader", address_, "--tokens", "1,2,3", "--no-speculate", "--output", "json"});
-  ASSERT_EQ(answer.code, kExitOk) << answer.err;
-  const auto json = nlohmann::json::parse(answer.out, nullptr, false);
-  ASSERT_FALSE(json.is_discarded());
-  const auto& request = json["requests"][0];
-  EXPECT_EQ(request["token_ids"], (std::vector<int>{2, 3}));
-  EXPECT_EQ(request["finish"], "stop_token");
-  EXPECT_EQ(request["epoch"], 7);
-  EXPECT_TRUE(request["error"].is_null());
-  EXPECT_FALSE(worker_.joins[0].speculate());
-  EXPECT_EQ(worker_.joins[0].stop_token_ids_size(), 0);
-}
-
-TEST_F(RemoteTest, DecodeCarriesHowTokensAreChosen) {
-  const Answer answer =
-      Run({"decode", "--leader", address_, "--tokens", "1,2,3", "1,2", "--temperature", "0.7", "--top-k",
-           "40", "--top-p", "0.9", "--seed", "5", "--stop", "10,46", "--logprobs", "--wait"});
-  ASSERT_EQ(answer.code, kExitOk) << answer.err;
-  EXPECT_THAT(answer.out, HasSubstr("[1] 2,3\nlogprobs -0.500 -0.500\n"));
-  ASSERT_EQ(worker_.joins.size(), 2U);
-  for (std::size_t i = 0; i < 2; ++i) {
-    const worker::v1::JoinRequest& join = worker_.joins[i];
-    EXPECT_EQ(join.sampling().temperature(), 0.7);
-    EXPECT_EQ(join.sampling().top_k(), 40);
-    EXPECT_EQ(join.sampling().top_p(), 0.9);
-    EXPECT_EQ(join.sampling().seed(), 5 + i);
-    EXPECT_TRUE(join.sampling().logprobs());
-    EXPECT_TRUE(join.wait());
-    EXPECT_EQ(join.stop_token_ids_size(), 2);
-  }
-  worker_.joins.clear();
-  const auto json = nlohmann::json::parse(
-      Run({"decode", "--leader", address_, "--tokens", "1,2,3", "--temperature", "1", "--output", "json"})
-          .out,
-      nullptr, false);
-  ASSERT_FALSE(json.is_discarded());
-  EXPECT_FALSE(worker_.joins[0].sampling().has_seed());
-  EXPECT_FALSE(worker_.joins[0].sampling().has_top_p());
-  EXPECT_EQ(json["requests"][0]["seed"], 77);  // the one that the worker picked
-  EXPECT_EQ(json["requests"][0]["queue_us"], 1500);
-  EXPECT_THAT(Run({"decode", "x", "--temperature", "warm"}).err,
-              HasSubstr("--temperature warm: write a number"));
-  EXPECT_THAT(Run({"decode", "x", "--top-p", "nan"}).err, HasSubstr("--top-p nan: write a number"));
-  EXPECT_THAT(Run({"decode", "x", "--seed", "-1"}).err, HasSubstr("--seed -1: want 0 or more"));
-  EXPECT_THAT(Run({"decode", "x", "--stop", "a"}).err, HasSubstr("write them like 1,2,3"));
-}
-
-TEST_F(RemoteTest, DecodeFailures) {
-  planner_.deployment.set_name("default");
-  EXPECT_THAT(Run({"decode", "x"}).err, HasSubstr("serves nothing"));
-  planner_.deployment.set_leader_address(address_);
-  const Answer refused = Run({"decode", "--tokens", "1", "1,2"});
-  EXPECT_EQ(refused.code, kExitBadUsage);
-  EXPECT_THAT(refused.err, HasSubstr("prompt 1: VALUE_OUT_OF_RANGE"));
-  EXPECT_THAT(refused.out, HasSubstr("[2] 2"));
-  worker_.status =
-      MakeError({.code = absl::StatusCode::kUnavailable, .reason = reason::kRankLost, .message = "gone"});
-  const Answer lost = Run({"decode", "xy"});
-  EXPECT_EQ(lost.code, kExitServiceFailure);
-  EXPECT_THAT(lost.err, HasSubstr("RANK_LOST"));
-  EXPECT_THAT(lost.out, HasSubstr("xy"));  // what came before the end is not lost
-  EXPECT_THAT(Run({"decode", "x", "--tokenizer", "gpt2"}).err, HasSubstr("only bytes is known"));
-  EXPECT_THAT(Run({"decode", "--tokens", "1,-2"}).err, HasSubstr("write them like 1,2,3"));
-  EXPECT_EQ(Run({"decode"}).code, kExitBadUsage);
 }
 
 TEST_F(RemoteTest, NobodyAnswers) {

@@ -19,6 +19,7 @@
 #include "common/models/model_text.h"
 #include "common/plan/plan_text.h"
 #include "tests/testing/matchers.h"
+#include "tests/worker/service/shared_rig.h"
 #include "tests/worker/service/worker_rig.h"
 
 namespace kvasir {
@@ -29,25 +30,14 @@ using testing::DecodeAllOf;
 using testing::DecodeResult;
 using testing::JoinMessage;
 using testing::kDeployment;
-using testing::RigOptions;
+using testing::kRunningEpoch;
 using testing::RigPlan;
+using testing::SharedRig;
 using testing::StatusOfCall;
 using testing::WorkerRig;
 using Stub = worker::v1::WorkerService::Stub;
 using Code = absl::StatusCode;
 namespace wire = worker::v1;
-
-constexpr std::int64_t kRunningEpoch = 5;
-
-// Worker 0 leads and worker 1 follows a running plan of two ranks.
-WorkerRig& SharedRig() {
-  static auto* rig = [] {
-    auto* made = new WorkerRig();
-    KVASIR_EXPECT_OK(made->Apply(RigPlan(2), kRunningEpoch));
-    return made;
-  }();
-  return *rig;
-}
 
 struct Case {
   std::string name;
@@ -475,218 +465,6 @@ TEST_P(MalformedTest, GetsItsCodeReasonAndFieldAndAGoodRequestSucceeds) {
 
 INSTANTIATE_TEST_SUITE_P(Requests, MalformedTest, ::testing::ValuesIn(AllCases()),
                          [](const auto& tested) { return tested.param.name; });
-
-// Requests of a Decode stream: an error of one leaves the others alone.
-struct JoinCase {
-  std::string name;
-  std::function<void(wire::DecodeRequest&)> change;
-  Code code;
-  std::string reason;
-  std::string field;
-};
-void PrintTo(const JoinCase& c, std::ostream* out) { *out << c.name; }
-
-using Sampling = wire::SamplingParameters;
-
-JoinCase SamplingCase(std::string name, const std::string& field, std::function<void(Sampling&)> change) {
-  return {
-      std::move(name),
-      [change = std::move(change)](wire::DecodeRequest& r) { change(*r.mutable_join()->mutable_sampling()); },
-      Code::kInvalidArgument, reason::kValueOutOfRange, "sampling." + field};
-}
-
-class MalformedJoinTest : public ::testing::TestWithParam<JoinCase> {};
-
-TEST_P(MalformedJoinTest, IsAnsweredOnTheStreamAndTheOtherRequestFinishes) {
-  wire::DecodeRequest bad = JoinMessage(7, {1, 2, 3}, 5, true);
-  GetParam().change(bad);
-  const DecodeResult result = DecodeAllOf(
-      *SharedRig().at(0).stub, {JoinMessage(1, {1, 2, 3}, 9, true), bad, JoinMessage(2, {4}, 9, false)});
-  KVASIR_EXPECT_OK(result.status);
-  EXPECT_TRUE(result.requests.at(1).finished);
-  EXPECT_TRUE(result.requests.at(2).finished);
-  const wire::ErrorEvent& error = result.requests.at(bad.join().tag()).error;
-  EXPECT_EQ(static_cast<Code>(error.code()), GetParam().code) << error.ShortDebugString();
-  EXPECT_EQ(error.reason(), GetParam().reason);
-  EXPECT_EQ(error.field(), GetParam().field);
-  EXPECT_NE(error.message(), "");
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Joins, MalformedJoinTest,
-    ::testing::Values(
-        JoinCase{"ZeroTag", [](wire::DecodeRequest& r) { r.mutable_join()->set_tag(0); },
-                 Code::kInvalidArgument, reason::kValueOutOfRange, "tag"},
-        JoinCase{"NoDeployment", [](wire::DecodeRequest& r) { r.mutable_join()->clear_deployment(); },
-                 Code::kInvalidArgument, reason::kMissingField, "deployment"},
-        JoinCase{"UnknownDeployment",
-                 [](wire::DecodeRequest& r) { r.mutable_join()->set_deployment("other"); }, Code::kNotFound,
-                 reason::kDeploymentUnknown, ""},
-        JoinCase{"EmptyPrompt", [](wire::DecodeRequest& r) { r.mutable_join()->clear_prompt_token_ids(); },
-                 Code::kInvalidArgument, reason::kMissingField, "prompt_token_ids"},
-        JoinCase{
-            "HugePrompt",
-            [](wire::DecodeRequest& r) { r.mutable_join()->mutable_prompt_token_ids()->Resize(1 << 20, 1); },
-            Code::kInvalidArgument, reason::kValueOutOfRange, "prompt_token_ids"},
-        JoinCase{
-            "TokenBeyondTheVocabulary",
-            [](wire::DecodeRequest& r) { r.mutable_join()->set_prompt_token_ids(1, testing::kSmallVocab); },
-            Code::kInvalidArgument, reason::kValueOutOfRange, "prompt_token_ids[1]"},
-        JoinCase{"NegativeToken",
-                 [](wire::DecodeRequest& r) { r.mutable_join()->set_prompt_token_ids(2, -1); },
-                 Code::kInvalidArgument, reason::kValueOutOfRange, "prompt_token_ids[2]"},
-        JoinCase{"NoMaxTokens", [](wire::DecodeRequest& r) { r.mutable_join()->clear_max_tokens(); },
-                 Code::kInvalidArgument, reason::kValueOutOfRange, "max_tokens"},
-        JoinCase{"NegativeMaxTokens", [](wire::DecodeRequest& r) { r.mutable_join()->set_max_tokens(-5); },
-                 Code::kInvalidArgument, reason::kValueOutOfRange, "max_tokens"},
-        JoinCase{"StopTokenBeyondTheVocabulary",
-                 [](wire::DecodeRequest& r) { r.mutable_join()->add_stop_token_ids(1 << 30); },
-                 Code::kInvalidArgument, reason::kValueOutOfRange, "stop_token_ids[0]"},
-        JoinCase{"TooManyStopTokens",
-                 [](wire::DecodeRequest& r) { r.mutable_join()->mutable_stop_token_ids()->Resize(65, 1); },
-                 Code::kInvalidArgument, reason::kTooManyItems, "stop_token_ids"},
-        SamplingCase("NegativeTemperature", "temperature", [](Sampling& s) { s.set_temperature(-0.5); }),
-        SamplingCase("HotTemperature", "temperature", [](Sampling& s) { s.set_temperature(101); }),
-        SamplingCase("TemperatureIsNoNumber", "temperature", [](Sampling& s) { s.set_temperature(NAN); }),
-        SamplingCase("InfiniteTemperature", "temperature", [](Sampling& s) { s.set_temperature(INFINITY); }),
-        SamplingCase("NegativeTopK", "top_k", [](Sampling& s) { s.set_top_k(-1); }),
-        SamplingCase("HugeTopK", "top_k", [](Sampling& s) { s.set_top_k(INT64_MAX); }),
-        SamplingCase("ZeroTopP", "top_p", [](Sampling& s) { s.set_top_p(0); }),
-        SamplingCase("TopPAboveOne", "top_p", [](Sampling& s) { s.set_top_p(1.5); }),
-        SamplingCase("TopPIsNoNumber", "top_p", [](Sampling& s) { s.set_top_p(NAN); }),
-        JoinCase{"UnknownVerifyMethod",
-                 [](wire::DecodeRequest& r) {
-                   r.mutable_join()->mutable_sampling()->set_verify_method(
-                       static_cast<wire::VerifyMethod>(9));
-                 },
-                 Code::kInvalidArgument, reason::kUnknownValue, "sampling.verify_method"},
-        JoinCase{"ZeroTimeout", [](wire::DecodeRequest& r) { r.mutable_join()->mutable_timeout(); },
-                 Code::kInvalidArgument, reason::kValueOutOfRange, "timeout"},
-        JoinCase{"NegativeTimeout",
-                 [](wire::DecodeRequest& r) { r.mutable_join()->mutable_timeout()->set_seconds(-1); },
-                 Code::kInvalidArgument, reason::kValueOutOfRange, "timeout"},
-        JoinCase{"TimeoutOfDays",
-                 [](wire::DecodeRequest& r) { r.mutable_join()->mutable_timeout()->set_seconds(86'401); },
-                 Code::kInvalidArgument, reason::kValueOutOfRange, "timeout"},
-        JoinCase{"LongerThanTheContext",
-                 [](wire::DecodeRequest& r) { r.mutable_join()->set_max_tokens(1 << 20); },
-                 Code::kInvalidArgument, reason::kValueOutOfRange, "max_tokens"}),
-    [](const auto& tested) { return tested.param.name; });
-
-// Sequences that run on rank 0, once they are none or ten seconds have passed.
-std::int32_t RunningSoon(WorkerRig& rig) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  std::int32_t running = 1;
-  while (running > 0 && std::chrono::steady_clock::now() < deadline) {
-    const auto state = Call(*rig.at(0).stub, &Stub::GetWorkerState, wire::GetWorkerStateRequest());
-    EXPECT_TRUE(state.ok());
-    if (!state.ok()) return -1;
-    running = state->deployments(0).sequence_count();
-  }
-  return running;
-}
-
-TEST(MalformedStreamTest, ATagThatIsOpenAlreadyIsRefused) {
-  grpc::ClientContext context;
-  const auto stream = SharedRig().at(0).stub->Decode(&context);
-  ASSERT_TRUE(stream->Write(JoinMessage(1, {1, 2, 3}, 90, true)));
-  ASSERT_TRUE(stream->Write(JoinMessage(1, {1, 2, 3}, 5, true)));
-  wire::DecodeResponse response;
-  bool refused = false;
-  bool finished = false;
-  stream->WritesDone();
-  while (stream->Read(&response)) {
-    refused = refused || response.error().reason() == reason::kDuplicateItem;
-    finished = finished || response.has_finished();
-  }
-  KVASIR_EXPECT_OK(StatusOfCall(stream->Finish()));
-  EXPECT_TRUE(refused);
-  EXPECT_TRUE(finished);
-}
-
-TEST(MalformedStreamTest, CancellingAnUnknownTagIsIgnored) {
-  wire::DecodeRequest cancel;
-  cancel.mutable_cancel()->set_tag(99);
-  const DecodeResult result = DecodeAllOf(*SharedRig().at(0).stub, {cancel, JoinMessage(1, {1}, 5, true)});
-  KVASIR_EXPECT_OK(result.status);
-  EXPECT_TRUE(result.requests.at(1).finished);
-}
-
-TEST(MalformedStreamTest, AMessageWithoutAnActionEndsTheStream) {
-  const DecodeResult result = DecodeAllOf(*SharedRig().at(0).stub, {wire::DecodeRequest()});
-  EXPECT_EQ(ErrorOf(result.status).reason, reason::kMissingField);
-  EXPECT_EQ(ErrorOf(result.status).field, "action");
-}
-
-TEST(MalformedStreamTest, AFollowerNamesTheLeader) {
-  WorkerRig& rig = SharedRig();
-  const DecodeResult result = DecodeAllOf(*rig.at(1).stub, {JoinMessage(1, {1}, 5, true)});
-  EXPECT_EQ(result.status.code(), Code::kFailedPrecondition);
-  EXPECT_EQ(ErrorOf(result.status).reason, reason::kNotLeader);
-  EXPECT_EQ(ErrorOf(result.status).metadata.at("leader_address"), rig.at(0).address());
-}
-
-TEST(MalformedStreamTest, DecodeBeforeCommitIsRefused) {
-  WorkerRig rig(RigOptions{.workers = 1});
-  const Plan plan = RigPlan(1);
-  for (const absl::Status& status : rig.PrepareAll(plan, 1)) KVASIR_ASSERT_OK(status);
-  const DecodeResult early = DecodeAllOf(*rig.at(0).stub, {JoinMessage(1, {1}, 5, true)});
-  EXPECT_EQ(early.requests.at(1).error.reason(), reason::kNotRunning);
-  KVASIR_ASSERT_OK(rig.CommitAll(plan, 1));
-  EXPECT_TRUE(DecodeAllOf(*rig.at(0).stub, {JoinMessage(1, {1}, 5, true)}).requests.at(1).finished);
-}
-
-TEST(MalformedStreamTest, SpeculationWithoutADraftIsRefused) {
-  WorkerRig rig(RigOptions{.workers = 1});
-  KVASIR_ASSERT_OK(rig.Apply(RigPlan(1, 0), 1));
-  const DecodeResult result =
-      DecodeAllOf(*rig.at(0).stub, {JoinMessage(1, {1}, 5, true), JoinMessage(2, {1}, 5, false)});
-  EXPECT_EQ(result.requests.at(1).error.reason(), reason::kConflictingFields);
-  EXPECT_EQ(result.requests.at(1).error.field(), "speculate");
-  EXPECT_TRUE(result.requests.at(2).finished);
-}
-
-// However many bad requests a client sends, their answers wait in the stream's bounded queue.
-TEST(MalformedStreamTest, AnswersThatNobodyReadsEndTheStream) {
-  WorkerRig rig(RigOptions{.workers = 1, .stream_queue_max = 100});
-  KVASIR_ASSERT_OK(rig.Apply(RigPlan(1), 1));
-  grpc::ChannelArguments narrow;
-  narrow.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-  narrow.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64);
-  const auto stub = wire::WorkerService::NewStub(
-      grpc::CreateCustomChannel(rig.at(0).address(), grpc::InsecureChannelCredentials(), narrow));
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
-  const auto stream = stub->Decode(&context);
-  for (int i = 0; i < 2000 && stream->Write(JoinMessage(1, {}, 5, true)); ++i) {
-  }
-  wire::DecodeResponse response;
-  while (stream->Read(&response)) {
-  }
-  EXPECT_EQ(ErrorOf(StatusOfCall(stream->Finish())).reason, reason::kClientTooSlow);
-}
-
-TEST(MalformedStreamTest, ACallsDeadlineLeavesNothingRunning) {
-  WorkerRig& rig = SharedRig();
-  const DecodeResult cut =
-      DecodeAllOf(*rig.at(0).stub, {JoinMessage(1, {1, 2, 3}, 90, true)}, std::chrono::milliseconds(1));
-  EXPECT_EQ(cut.status.code(), Code::kDeadlineExceeded);
-  EXPECT_EQ(RunningSoon(rig), 0);
-}
-
-TEST(MalformedStreamTest, AClientThatVanishesLeavesNothingRunning) {
-  WorkerRig& rig = SharedRig();
-  {
-    grpc::ClientContext context;
-    const auto stream = rig.at(0).stub->Decode(&context);
-    ASSERT_TRUE(stream->Write(JoinMessage(1, {1, 2, 3}, 90, true)));
-    wire::DecodeResponse response;
-    ASSERT_TRUE(stream->Read(&response));
-    context.TryCancel();
-    (void)stream->Finish();
-  }
-  EXPECT_EQ(RunningSoon(rig), 0);
-}
 
 }  // namespace
 }  // namespace kvasir

@@ -1,0 +1,128 @@
+// Requests that wait for room at rank 0's loop, their timeouts, and the times that it tells.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/error_reasons.h"
+#include "common/base/typed_error.h"
+#include "tests/testing/matchers.h"
+#include "tests/worker/service/leader_loop_rig.h"
+
+namespace kvasir {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::FakeSink;
+using testing::FinishIn;
+using testing::Request;
+using testing::SlowRig;
+using testing::StatusIn;
+using testing::StatusIs;
+
+TEST(LeaderLoopTest, CountsStepsAndTheirTimes) {
+  SlowRig slow(4);
+  slow.gate.Open();
+  const auto loop = slow.rig.Start();
+  const auto sink = std::make_shared<FakeSink>();
+  SequenceRequest request = Request(5);
+  request.prompt.assign(20, 1);  // chunks of 8
+  KVASIR_ASSERT_OK(loop->Join(1, request, sink));
+  const RequestFinished finished = FinishIn(sink->WaitForEnd(1));
+  EXPECT_EQ(finished.prefill_steps, 3);
+  EXPECT_EQ(finished.prefill_time, milliseconds(30));
+  EXPECT_EQ(finished.target_steps, 4);
+  EXPECT_EQ(finished.target_time, milliseconds(40));
+  EXPECT_EQ(finished.target_time_max, milliseconds(10));
+  EXPECT_EQ(finished.emitted, 1 + finished.accepted + finished.target_steps);
+}
+
+TEST(LeaderLoopTest, ThoseWhoWaitAreAdmittedInOrderAndNobodyOvertakesThem) {
+  SlowRig slow(1);
+  const auto loop = slow.rig.Start();
+  const auto sink = std::make_shared<FakeSink>();
+  KVASIR_ASSERT_OK(loop->Join(1, Request(5), sink));
+  slow.gate.WaitForOne();
+  KVASIR_ASSERT_OK(loop->Join(2, Request(5), sink, {.wait = true}));
+  KVASIR_ASSERT_OK(loop->Join(3, Request(5), sink, {.wait = true}));
+  KVASIR_ASSERT_OK(loop->Join(4, Request(5), sink));
+  SequenceRequest never = Request(5);
+  never.prompt = {-1};
+  KVASIR_ASSERT_OK(loop->Join(5, never, sink, {.wait = true}));
+  slow.gate.Open();
+  EXPECT_EQ(FinishIn(sink->WaitForEnd(1)).queue_time, milliseconds(0));
+  const absl::Status refused = StatusIn(sink->WaitForEnd(4));
+  EXPECT_EQ(ErrorOf(refused).reason, reason::kTooManyRequests);
+  EXPECT_THAT(refused,
+              StatusIs(absl::StatusCode::kResourceExhausted, "2 requests wait for room before this"));
+  // Five steps each.
+  EXPECT_EQ(FinishIn(sink->WaitForEnd(2)).queue_time, milliseconds(50));
+  EXPECT_EQ(FinishIn(sink->WaitForEnd(3)).queue_time, milliseconds(100));
+  EXPECT_THAT(StatusIn(sink->WaitForEnd(5)), StatusIs(absl::StatusCode::kInvalidArgument, "token -1"));
+}
+
+TEST(LeaderLoopTest, TheQueueHasALimit) {
+  SlowRig slow(1);
+  slow.rig.waiting_max = 2;
+  const auto loop = slow.rig.Start();
+  const auto sink = std::make_shared<FakeSink>();
+  KVASIR_ASSERT_OK(loop->Join(1, Request(5), sink));
+  slow.gate.WaitForOne();
+  KVASIR_ASSERT_OK(loop->Join(2, Request(5), sink, {.wait = true}));
+  KVASIR_ASSERT_OK(loop->Join(3, Request(5), sink, {.wait = true}));
+  const absl::Status full = loop->Join(4, Request(5), sink, {.wait = true});
+  EXPECT_EQ(ErrorOf(full).reason, reason::kServerBusy);
+  EXPECT_GT(ErrorOf(full).retry_after_ms, 0);
+  slow.gate.Open();
+  for (const std::int64_t tag : {1, 2, 3}) EXPECT_EQ(FinishIn(sink->WaitForEnd(tag)).emitted, 5);
+  KVASIR_ASSERT_OK(loop->Join(5, Request(5), sink, {.wait = true}));
+  EXPECT_EQ(FinishIn(sink->WaitForEnd(5)).emitted, 5);
+}
+
+TEST(LeaderLoopTest, ATimeoutEndsARequestThatRunsOrWaitsAndFreesItsRoom) {
+  SlowRig slow(1);
+  const auto loop = slow.rig.Start();
+  const auto sink = std::make_shared<FakeSink>();
+  KVASIR_ASSERT_OK(loop->Join(1, Request(80), sink, {.timeout = milliseconds(500)}));
+  slow.gate.WaitForOne();
+  KVASIR_ASSERT_OK(loop->Join(2, Request(5), sink, {.wait = true, .timeout = milliseconds(300)}));
+  KVASIR_ASSERT_OK(loop->Join(3, Request(5), sink, {.wait = true, .timeout = std::chrono::hours(1)}));
+  slow.Advance(milliseconds(400));
+  slow.gate.Open();
+  for (const std::int64_t tag : {1, 2}) {
+    const absl::Status expired = StatusIn(sink->WaitForEnd(tag));
+    EXPECT_EQ(expired.code(), absl::StatusCode::kDeadlineExceeded);
+    EXPECT_EQ(ErrorOf(expired).reason, reason::kDeadlineExpired);
+  }
+  // At 410, 420, ... 500 ms: the prompt's token and nine more.
+  EXPECT_EQ(sink->tokens(1).size(), 10U);
+  EXPECT_TRUE(sink->tokens(2).empty());
+  EXPECT_EQ(FinishIn(sink->WaitForEnd(3)).emitted, 5);
+}
+
+TEST(LeaderLoopTest, WaitingRequestsCanBeCancelledDroppedAndRetired) {
+  SlowRig slow(1);
+  const auto loop = slow.rig.Start();
+  const auto sink = std::make_shared<FakeSink>();
+  const auto gone = std::make_shared<FakeSink>();
+  KVASIR_ASSERT_OK(loop->Join(1, Request(5), sink));
+  slow.gate.WaitForOne();
+  KVASIR_ASSERT_OK(loop->Join(2, Request(5), sink, {.wait = true}));
+  KVASIR_ASSERT_OK(loop->Join(1, Request(5), gone, {.wait = true}));
+  KVASIR_ASSERT_OK(loop->Join(3, Request(5), sink, {.wait = true}));
+  loop->Cancel(2, sink);
+  loop->Drop(gone);
+  loop->Drain();
+  slow.gate.Open();
+  const RequestFinished cancelled = FinishIn(sink->WaitForEnd(2));
+  EXPECT_EQ(cancelled.reason, EndReason::kCancelled);
+  EXPECT_EQ(cancelled.emitted, 0);
+  EXPECT_EQ(ErrorOf(StatusIn(sink->WaitForEnd(3))).reason, reason::kPlanRetired);
+  EXPECT_EQ(FinishIn(sink->WaitForEnd(1)).emitted, 5) << "a running request goes on to its end";
+  EXPECT_TRUE(gone->tokens(1).empty());
+}
+
+}  // namespace
+}  // namespace kvasir
