@@ -9,6 +9,7 @@
 
 #include "planner/cli/commands.h"
 #include "planner/cli/run_cli.h"
+#include "tests/planner/cli/run_kvasir.h"
 #include "tests/testing/golden.h"
 #include "tests/testing/matchers.h"
 
@@ -17,21 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
-
-struct Answer {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
-
-Answer Kvasir(const std::vector<std::string>& args) {
-  std::ostringstream out;
-  std::ostringstream err;
-  const auto variable = [](std::string_view) -> std::optional<std::string> { return std::nullopt; };
-  const auto remote = [](const std::vector<std::string>&) { return kExitServiceFailure; };
-  const int code = RunCli(args, Console{out, err, false, variable, remote});
-  return {code, out.str(), err.str()};
-}
 
 std::vector<std::string> Plan(std::vector<std::string> flags, const std::vector<std::string>& launch) {
   flags.insert(flags.begin(), "plan");

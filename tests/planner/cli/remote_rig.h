@@ -20,6 +20,7 @@
 #include "kvasir/worker/v1/worker_service.grpc.pb.h"
 #include "planner/cli/remote/remote_commands.h"
 #include "planner/cli/run_cli.h"
+#include "tests/planner/cli/run_kvasir.h"
 #include "tests/testing/matchers.h"
 
 namespace kvasir::cli {
@@ -112,12 +113,6 @@ class FakeWorker final : public worker::v1::WorkerService::Service {
     finished.mutable_queue_time()->set_nanos(1'500'000);
     stream.Write(response);
   }
-};
-
-struct Answer {
-  int code = 0;
-  std::string out;
-  std::string err;
 };
 
 class RemoteTest : public ::testing::Test {

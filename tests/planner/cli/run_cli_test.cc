@@ -13,6 +13,7 @@
 
 #include "common/base/sha256.h"
 #include "planner/cli/commands.h"
+#include "tests/planner/cli/run_kvasir.h"
 #include "tests/testing/golden.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/shared_data.h"
@@ -23,12 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-struct Answer {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
 
 // Runs the command line in-process with a state folder of its own.
 class RunCliTest : public ::testing::Test {
