@@ -40,9 +40,12 @@ RankFacts ProcessFacts(const std::string& backend) {
 #else
   const std::string compiler = std::string("g++ ") + __VERSION__;
 #endif
+  // The C library computes exp with fused operations where it can, and then rounds differently.
+  const bool fused = __builtin_cpu_supports("fma") != 0;
   return {{"backend", backend},
           {"build.compiler", compiler},
           {"build.version", KVASIR_VERSION},
+          {"cpu.fused", fused ? "yes" : "no"},
           {"comm.version", std::to_string(kCommVersion)},
           {"library.libc", gnu_get_libc_version()}};
 }

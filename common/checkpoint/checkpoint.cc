@@ -90,7 +90,17 @@ absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& directory, const 
   }
   KVASIR_ASSIGN_OR_RETURN(const SafetensorsIndex index,
                           ReadSafetensorsIndex(index_file->bytes(), index_path));
-  for (const std::string& file : index.files) KVASIR_RETURN_IF_ERROR(checkpoint.AddFile(file));
+  for (const std::string& file : index.files) {
+    // Many names may lead to one file; what it holds is not kept a second time.
+    if (checkpoint.tensors_.size() > index.file_of.size()) {
+      return ToStatus(
+          {.reason = reason::kCheckpointInvalid,
+           .file = index_path,
+           .fix = absl::StrFormat("the files before %s hold more than the %d tensors of weight_map", file,
+                                  index.file_of.size())});
+    }
+    KVASIR_RETURN_IF_ERROR(checkpoint.AddFile(file));
+  }
   KVASIR_RETURN_IF_ERROR(checkpoint.Finish());
   KVASIR_RETURN_IF_ERROR(CheckIndex(index, checkpoint.tensors_, checkpoint.files_, index_path));
   return checkpoint;

@@ -79,6 +79,9 @@ bool HeaderEvents::string(string_t& value) {
     if (!header_.metadata.emplace(key_, value).second) {
       return Fail(key_, "__metadata__ names this key twice");
     }
+    if (static_cast<std::int64_t>(header_.metadata.size()) > kMetadataPairsMax) {
+      return Fail("__metadata__", absl::StrFormat("more than %d pairs", kMetadataPairsMax));
+    }
     return true;
   }
   if (place_ != Place::kTensor || field_ != Field::kDtype) return Unexpected("\"" + value + "\"");

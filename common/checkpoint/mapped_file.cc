@@ -74,16 +74,16 @@ absl::StatusOr<ResolvedDirectory> ResolveBelow(const std::string& root, const st
 }
 
 absl::StatusOr<MappedFile> MappedFile::Open(std::string path, std::string_view root) {
-  // Without O_NONBLOCK a pipe of that name would wait for a writer.
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0 && errno == ENOENT) {
+  // First only the place: opening a device or a pipe can do something, or wait.
+  const int place = ::open(path.c_str(), O_PATH | O_CLOEXEC);
+  if (place < 0 && errno == ENOENT) {
     return ToStatus({.reason = reason::kCheckpointNotFound, .file = path, .fix = "there is no such file"});
   }
-  if (descriptor < 0) return Unreadable(path, absl::StrFormat("cannot be opened: %s", std::strerror(errno)));
-  MappedFile file(std::move(path), descriptor, {});
-  if (!root.empty() && !IsBelow(root, PathOf(descriptor))) return OutsideRoot(root, file.path_);
+  if (place < 0) return Unreadable(path, absl::StrFormat("cannot be opened: %s", std::strerror(errno)));
+  MappedFile file(std::move(path), place, {});
+  if (!root.empty() && !IsBelow(root, PathOf(place))) return OutsideRoot(root, file.path_);
   struct stat info{};
-  if (::fstat(descriptor, &info) != 0) {
+  if (::fstat(place, &info) != 0) {
     return Unreadable(file.path_, absl::StrFormat("has no size: %s", std::strerror(errno)));
   }
   if (!S_ISREG(info.st_mode) || info.st_size == 0) {
@@ -91,6 +91,11 @@ absl::StatusOr<MappedFile> MappedFile::Open(std::string path, std::string_view r
                      .file = file.path_,
                      .fix = S_ISREG(info.st_mode) ? "the file is empty" : "expected a regular file"});
   }
+  const int descriptor = ::open(absl::StrFormat("/proc/self/fd/%d", place).c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) {
+    return Unreadable(file.path_, absl::StrFormat("cannot be opened: %s", std::strerror(errno)));
+  }
+  ::close(std::exchange(file.descriptor_, descriptor));
   const auto size = static_cast<std::size_t>(info.st_size);
   void* at = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
   if (at == MAP_FAILED) return Unreadable(file.path_, absl::StrFormat("mmap: %s", std::strerror(errno)));

@@ -20,6 +20,7 @@ inline constexpr std::int64_t kHeaderBytesMax = 100'000'000;  // the format's ow
 inline constexpr std::int64_t kFileTensorsMax = 1 << 20;
 inline constexpr std::int64_t kTensorNameBytesMax = 512;
 inline constexpr std::int64_t kTensorRankMax = 8;
+inline constexpr std::int64_t kMetadataPairsMax = 4096;
 
 struct TensorEntry {
   std::string name;

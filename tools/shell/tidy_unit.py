@@ -20,7 +20,7 @@ TIDY, CLANG = "clang-tidy-19", "clang++-19"
 def flags_of(build, path):
     """The compile command without the compiler, the output and the input; and where it runs."""
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as commands:
-        entry = next(e for e in json.load(commands) if os.path.samefile(e["file"], path))
+        entry = next(e for e in json.load(commands) if os.path.realpath(e["file"]) == os.path.realpath(path))
     words = shlex.split(entry["command"])
     output = words.index("-o")
     words = words[next(i for i, word in enumerate(words) if word.startswith("-")):output] + words[output + 2:]
@@ -30,11 +30,13 @@ def flags_of(build, path):
 def key_of(build, path):
     """None where the unit cannot be preprocessed: then clang-tidy says what is wrong with it."""
     flags, directory = flags_of(build, path)
-    seen = subprocess.run([CLANG, "-w", *flags, "-E", "-C", path], cwd=directory, capture_output=True, check=False)
+    seen = subprocess.run([CLANG, "-w", *flags, "-E", "-CC", "-dD", path], cwd=directory, capture_output=True, check=False)
     if seen.returncode != 0:
         return None
     parts = [subprocess.run([TIDY, "--version"], capture_output=True, check=True).stdout, " ".join(flags).encode()]
-    for name in (".clang-tidy", path):
+    folders = os.path.relpath(path).split(os.sep)[:-1]
+    rules = [os.path.join(*folders[:depth], ".clang-tidy") for depth in range(len(folders) + 1)]
+    for name in filter(os.path.exists, [*rules, path]):
         with open(name, "rb") as text:
             parts.append(text.read())
     return hashlib.sha256(b"\0".join([*parts, seen.stdout]).replace(os.getcwd().encode(), b".")).hexdigest()
@@ -49,7 +51,7 @@ def main():
         return 0
     command = [TIDY, "--quiet", "--extra-arg=-Wno-unknown-warning-option", "-p", build, path]
     verdict = subprocess.run(command, stderr=subprocess.DEVNULL, check=False).returncode
-    if verdict == 0 and passed:
+    if verdict == 0 and passed and key == key_of(build, path):  # nobody changed it meanwhile
         os.makedirs(cache, exist_ok=True)
         with open(passed, "w", encoding="utf-8"):
             pass

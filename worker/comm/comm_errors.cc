@@ -43,8 +43,8 @@ absl::Status RanksDisagree(std::int64_t rank, const std::string& fact, const std
       {.code = absl::StatusCode::kFailedPrecondition,
        .reason = reason::kRanksDisagree,
        .message = absl::StrFormat(
-           "rank %d has %s = %s, the others have %s; nothing was allocated; run the same build "
-           "and settings on every node",
+           "rank %d has %s = %s, the others have %s; nothing was allocated; run the same build and settings, "
+           "over the same files, on every node",
            rank, fact, value, others),
        .metadata = {{"rank", std::to_string(rank)}, {"fact", fact}, {"value", value}, {"others", others}}});
 }

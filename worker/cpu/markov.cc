@@ -12,7 +12,8 @@
 namespace kvasir::cpu {
 namespace {
 
-// The lowest index of the largest element; a NaN anywhere sets *fault and gives 0.
+// The lowest index of the largest element; a NaN anywhere, or a largest one that is infinite, sets *fault and
+// gives 0.
 std::int32_t LargestIndex(const float* logits, std::int64_t count, std::int32_t* fault) {
   std::int64_t best = 0;
   bool nan = std::isnan(logits[0]);
@@ -20,7 +21,7 @@ std::int32_t LargestIndex(const float* logits, std::int64_t count, std::int32_t*
     nan = nan || std::isnan(logits[i]);
     if (logits[i] > logits[best]) best = i;
   }
-  if (nan) {
+  if (nan || std::isinf(logits[best])) {
     *fault = 1;
     return 0;
   }

@@ -5,12 +5,11 @@
 #include <vector>
 
 #include "worker/cpu/cache_row.h"
+#include "worker/cpu/gated.h"
 #include "worker/cpu/lanes.h"
 
 namespace kvasir::cpu {
 namespace {
-
-float Sigmoid(float x) { return 1.0F / (1.0F + std::exp(-x)); }
 
 // ln(1 + e^x), without overflow.
 float Softplus(float x) { return std::max(x, 0.0F) + std::log1p(std::exp(-std::fabs(x))); }

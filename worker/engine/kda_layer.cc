@@ -97,13 +97,9 @@ void DeclareKdaWeights(const std::string& prefix, const RankPlace& place, std::i
   const std::int64_t tp = place.topology.tp;
   const std::int64_t width = shape.heads * shape.head_dim;
   KdaWeights& out = layer->weights;
-  const auto whole = [&](WeightSpec spec, const float** to) {
-    const TensorPart part = WholeTensor(spec);
-    weights.Add(std::move(spec), part, to);
-  };
+  const auto whole = [&](WeightSpec spec, const float** to) { weights.AddWhole(std::move(spec), to); };
   const auto rows = [&](WeightSpec spec, const float** to) {
-    const TensorPart part = RowShard(spec, place.rank, tp);
-    weights.Add(std::move(spec), part, to);
+    weights.AddRows(std::move(spec), place.rank, tp, to);
   };
   rows(MatrixSpec(prefix + "q", width, hidden), &out.q);
   rows(MatrixSpec(prefix + "k", width, hidden), &out.k);

@@ -169,7 +169,8 @@ struct CopyRowsOp {
   std::int64_t rows, cols, in_stride, out_stride;
 };
 
-// ids[r] = the lowest index of the largest logit; a NaN among the logits sets *fault to 1 and gives 0.
+// ids[r] = the lowest index of the largest logit; a NaN among the logits, or an infinite largest one, sets
+// *fault to 1 and gives 0.
 struct ArgmaxOp {
   const float* logits;  // [rows, vocab]
   std::int32_t* ids;    // [rows]

@@ -19,19 +19,14 @@ class MlpDeclarer {
         shards_(layer.mlp_sharded ? place.topology.tp : 1),
         index_(layer.mlp_sharded ? place.rank : 0) {}
 
-  void Whole(WeightSpec spec, const float** to) {
-    const TensorPart part = WholeTensor(spec);
-    weights_.Add(std::move(spec), part, to);
-  }
+  void Whole(WeightSpec spec, const float** to) { weights_.AddWhole(std::move(spec), to); }
   [[nodiscard]] std::string Name(const char* word) const { return prefix_ + word; }
 
   // gate, up [width, hidden] and down [hidden, width] of one MLP.
   void GatedMlp(const std::string& name, std::int64_t width, std::int64_t hidden, LayerWeights* out) {
-    const WeightSpec gate = MatrixSpec(name + "_gate", width, hidden);
-    const WeightSpec up = MatrixSpec(name + "_up", width, hidden);
     const WeightSpec down = MatrixSpec(name + "_down", hidden, width, kBranchGainNum, kBranchGainDen);
-    weights_.Add(gate, RowShard(gate, index_, shards_), &out->mlp_gate);
-    weights_.Add(up, RowShard(up, index_, shards_), &out->mlp_up);
+    weights_.AddRows(MatrixSpec(name + "_gate", width, hidden), index_, shards_, &out->mlp_gate);
+    weights_.AddRows(MatrixSpec(name + "_up", width, hidden), index_, shards_, &out->mlp_up);
     weights_.Add(down, ColumnShard(down, index_, shards_), &out->mlp_down);
   }
 

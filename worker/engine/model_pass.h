@@ -44,8 +44,8 @@ struct RankModelOptions {
 
 // Target and draft together: the draft uses the target's embedding and head where it ships none.
 // Unimplemented (message starts with BACKEND_UNSUPPORTED_GROUP and names the group) for attention other than
-// MLA, for recurrent layers other than KDA or of a draft, and for mixtures of experts. The weight
-// source's errors.
+// MLA, for recurrent layers other than KDA or of a draft, and for MLPs that mlp_weights.h cannot compute.
+// ResourceExhausted for weights beyond all counting. The weight source's errors.
 absl::StatusOr<std::unique_ptr<RankModel>> MakeRankModel(Backend& backend, const RankModelOptions& options);
 
 }  // namespace kvasir

@@ -48,6 +48,7 @@ std::vector<PassShape> LargestShapes(const Plan& plan) {
     shapes.push_back({Pass::kDraftContext, requests, plan.draft_tokens + 1});
     shapes.push_back({Pass::kDraftBlock, requests, plan.draft_tokens});
   }
+  for (const PlanGraph& graph : plan.graphs) shapes.push_back({graph.pass, graph.bucket, graph.query_rows});
   return shapes;
 }
 

@@ -24,7 +24,7 @@ absl::StatusOr<std::unique_ptr<PassRunner>> PassRunner::Create(Backend& backend,
                          .target = &options.target,
                          .draft = options.draft.has_value() ? &*options.draft : nullptr,
                          .weight_seed = options.weight_seed,
-                         .weights = options.weights.get(),
+                         .weights = options.weights,
                          .rows_max = runner->buffers_.rows_max(),
                          .arena = arena};
   KVASIR_ASSIGN_OR_RETURN(runner->model_, MakeRankModel(backend, model));

@@ -13,7 +13,7 @@
 
 namespace kvasir {
 
-// `heads` are of this rank, `all_heads` of the DCP group (RoleLayer::gathered_heads).
+// `heads` are of this rank, `all_heads` of the DCP group (MlaLayer::gathered_heads).
 struct PassScratch {
   float* x = nullptr;                  // [rows, hidden]: the residual stream
   float* normed = nullptr;             // [rows, hidden]

@@ -30,9 +30,8 @@ struct RankEngineOptions {
   ModelDescription target;
   std::optional<ModelDescription> draft;
   std::int64_t weight_seed = 0;
-  std::shared_ptr<const WeightSource> weights =
-      nullptr;             // shared by a worker's ranks; null: synthetic, of weight_seed
-  bool use_graphs = true;  // false: every pass runs eagerly (tests compare both)
+  const WeightSource* weights = nullptr;  // outlives Create only; null: synthetic, of weight_seed
+  bool use_graphs = true;                 // false: every pass runs eagerly (tests compare both)
   // All tensor ranks, for the agreement at the end of a step; null for a plan of one rank. Outlives the
   // engine.
   Communicator* communicator = nullptr;

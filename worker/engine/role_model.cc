@@ -153,13 +153,9 @@ void DeclareMla(const std::string& prefix, const RankPlace& place, std::int64_t 
   const MlaShape& mla = layer->shape;
   const std::int64_t tp = place.topology.tp;
   MlaWeights& out = layer->weights;
-  const auto whole = [&](WeightSpec spec, const float** to) {
-    const TensorPart part = WholeTensor(spec);
-    weights.Add(std::move(spec), part, to);
-  };
+  const auto whole = [&](WeightSpec spec, const float** to) { weights.AddWhole(std::move(spec), to); };
   const auto rows = [&](WeightSpec spec, const float** to) {
-    const TensorPart part = RowShard(spec, place.rank, tp);
-    weights.Add(std::move(spec), part, to);
+    weights.AddRows(std::move(spec), place.rank, tp, to);
   };
   std::int64_t query_in = hidden;
   if (mla.q_lora_rank > 0) {
@@ -190,14 +186,14 @@ void DeclareMla(const std::string& prefix, const RankPlace& place, std::int64_t 
 
 void DeclareMixer(const std::string& prefix, const RankPlace& place, const ModelDescription& model,
                   WeightSet& weights, RoleLayer* layer) {
-  const WeightSpec norm = NormSpec(prefix + "attention_norm", model.hidden);
-  weights.Add(norm, WholeTensor(norm), &layer->weights.attention_norm);
+  weights.AddWhole(NormSpec(prefix + "attention_norm", model.hidden), &layer->weights.attention_norm);
   if (auto* kda = std::get_if<KdaLayer>(&layer->mixer)) {
     DeclareKdaWeights(prefix, place, model.hidden, weights, kda);
     return;
   }
   MlaLayer& mla = std::get<MlaLayer>(layer->mixer);
   DeclareMla(prefix, place, model.hidden, weights, &mla);
+  if (!mla.shape.rotate) return;
   weights.AddTable(RopeFrequencies(model.rope, mla.shape.rope_dim), &mla.weights.frequencies);
 }
 
@@ -254,10 +250,7 @@ absl::StatusOr<RoleModel> MakeRoleModel(const Plan& plan, const RankPlace& place
 void DeclareWeights(const ModelDescription& model, const RankPlace& place, WeightSet& weights,
                     RoleModel* out) {
   const std::string prefix = RolePrefix(out->role);
-  const auto whole = [&](WeightSpec spec, const float** to) {
-    const TensorPart part = WholeTensor(spec);
-    weights.Add(std::move(spec), part, to);
-  };
+  const auto whole = [&](WeightSpec spec, const float** to) { weights.AddWhole(std::move(spec), to); };
   const std::int64_t head_shards = out->vocab_local == out->vocab ? 1 : out->tensor_ranks;
   const std::int64_t head_index = head_shards == 1 ? 0 : place.rank;
   const bool draft = model.draft.has_value();

@@ -43,6 +43,7 @@ class SchedulerImpl final : public Scheduler {
     }
   }
 
+  [[nodiscard]] absl::Status CheckRequest(const SequenceRequest& request) const override;
   absl::StatusOr<SequenceId> Join(const SequenceRequest& request) override;
   absl::Status Cancel(SequenceId id) override;
   std::optional<StepPlan> NextStep() override;
@@ -53,7 +54,6 @@ class SchedulerImpl final : public Scheduler {
   [[nodiscard]] std::int64_t free_parents() const override { return tables_.free_parents(); }
 
  private:
-  [[nodiscard]] absl::Status CheckRequest(const SequenceRequest& request) const;
   [[nodiscard]] absl::Status CheckToken(const char* field, std::size_t index, std::int32_t token) const;
   [[nodiscard]] StepKind KindOf(const Sequence& sequence) const;
   [[nodiscard]] std::vector<Sequence*> SequencesOf(StepKind kind);

@@ -39,6 +39,9 @@ class Scheduler {
                                                            std::int64_t vocab);
   virtual ~Scheduler() = default;
 
+  // What Join refuses of this request whatever else runs: InvalidArgument with field and limit. On any
+  // thread.
+  [[nodiscard]] virtual absl::Status CheckRequest(const SequenceRequest& request) const = 0;
   // Reserves prompt + max_tokens in every pool. ResourceExhausted names the pool and the shortfall in blocks,
   // or that max_requests sequences run already; InvalidArgument for a request that could never be admitted
   // (field and limit).

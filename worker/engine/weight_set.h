@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -18,9 +19,14 @@ class WeightSet {
  public:
   // *destination gets the part's address when Load succeeds; it must stay where it is until then.
   void Add(WeightSpec spec, const TensorPart& part, const float** destination);
+  void AddWhole(WeightSpec spec, const float** destination);
+  // Shard `index` of `shards` equal ones, as RowShard.
+  void AddRows(WeightSpec spec, std::int64_t index, std::int64_t shards, const float** destination);
+  // At least one value.
   void AddTable(std::vector<float> values, const float** destination);
   [[nodiscard]] Bytes bytes() const { return Bytes(offset_bytes_); }
-  // The backend's error where it cannot hold the weights, the source's where it cannot give them.
+  // The backend's error where it cannot hold the weights, the source's where it cannot give them;
+  // ResourceExhausted where their bytes cannot be counted.
   absl::Status Load(Backend& backend, const WeightSource& source);
 
  private:
@@ -31,10 +37,11 @@ class WeightSet {
     const float** destination;
     std::int64_t offset_bytes;
   };
-  void AddEntry(Entry entry, std::int64_t count);
+  void AddEntry(Entry entry, std::optional<std::int64_t> count);
 
   std::vector<Entry> entries_;
   std::int64_t offset_bytes_ = 0;
+  bool uncountable_ = false;  // a size, or their sum, is beyond 64 bits
   std::unique_ptr<DeviceMemory> memory_;
 };
 

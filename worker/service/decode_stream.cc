@@ -278,9 +278,14 @@ absl::Status DecodeStream::Join(const worker::v1::JoinRequest& join) {
     }
   }
   const absl::Status joined = (*loop)->Join(join.tag(), *std::move(request), shared_from_this(), *terms);
-  if (joined.ok()) return joined;
-  const std::lock_guard lock(mutex_);
-  open_.erase(join.tag());
+  bool gone = false;
+  {
+    const std::lock_guard lock(mutex_);
+    gone = call_ == nullptr || finish_.has_value();
+    if (!joined.ok()) open_.erase(join.tag());
+  }
+  // The call may have ended meanwhile, and its Drop have come before this join.
+  if (joined.ok() && gone) (*loop)->Drop(shared_from_this());
   return joined;
 }
 

@@ -70,9 +70,22 @@ void LeaderLoop::Loop() {
   while (TakeCommands()) {
     ExpireLate();
     AdmitWaiting();
+    CountJoining();
+    DropSlow();
     if (const std::optional<StepPlan> step = options_.scheduler->NextStep()) RunStep(*step);
-    for (const std::shared_ptr<DecodeSink>& sink : std::exchange(slow_, {}))
-      Do(CancelCommand{std::nullopt, sink});
+    DropSlow();
+  }
+}
+
+void LeaderLoop::CountJoining() {
+  const std::lock_guard lock(mutex_);
+  joining_ -= std::exchange(taken_, waiting_.size());
+  joining_ += waiting_.size();
+}
+
+void LeaderLoop::DropSlow() {
+  for (const std::shared_ptr<DecodeSink>& sink : std::exchange(slow_, {})) {
+    Do(CancelCommand{std::nullopt, sink});
   }
 }
 
@@ -93,7 +106,9 @@ bool LeaderLoop::TakeCommands() {
       return false;
     }
     commands.swap(commands_);
-    joining_ = waiting_.size();
+    taken_ += static_cast<std::size_t>(std::count_if(commands.begin(), commands.end(), [](const Command& c) {
+      return std::holds_alternative<JoinCommand>(c);
+    }));
     if (draining_) retired = closed_;
     if (draining_ && commands.empty() && running_ == 0 && options_.on_drained) {
       const std::function<void()> drained = std::exchange(options_.on_drained, nullptr);

@@ -66,7 +66,8 @@ class LeaderLoop {
 
   // All return at once. Admission is answered through the sink, by RequestJoined or a status; nobody is
   // admitted before those who wait. The status here is PLAN_RETIRED, or the failure, where the loop takes no
-  // requests any more, and SERVER_BUSY where waiting_max requests wait.
+  // requests any more, InvalidArgument for a request that could never run, and SERVER_BUSY where
+  // waiting_max requests wait.
   absl::Status Join(std::int64_t tag, SequenceRequest request, std::shared_ptr<DecodeSink> sink,
                     const JoinTerms& terms = {});
   // The request ends with RequestFinished{kCancelled}, unless it has ended already.
@@ -112,6 +113,8 @@ class LeaderLoop {
   void AdmitWaiting();
   void RefuseWaiting(const absl::Status& cause);
   void ExpireLate();
+  void CountJoining();
+  void DropSlow();
   void RunStep(const StepPlan& step);
   void Report(const StepPlan& step, const std::vector<SequenceProgress>& progress,
               std::chrono::nanoseconds took);
@@ -124,13 +127,14 @@ class LeaderLoop {
   // The thread's own.
   std::map<SequenceId, Session> sessions_;
   std::deque<JoinCommand> waiting_;  // for room, in order of arrival
+  std::size_t taken_ = 0;            // of joining_, those that the thread has seen
   std::vector<std::shared_ptr<DecodeSink>>
       slow_;  // sinks that refused an event; dropped before the next step
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Command> commands_;
-  std::size_t joining_ = 0;  // joins among commands_, and waiting_ when the thread looked last
+  std::size_t joining_ = 0;  // joins among commands_, and taken_
   absl::Status closed_;      // not OK: no new requests, and why
   bool draining_ = false;
   std::optional<std::pair<absl::Status, bool>> stop_;

@@ -45,6 +45,9 @@ absl::Status LeaderLoop::Join(std::int64_t tag, SequenceRequest request, std::sh
   }
   const std::lock_guard lock(mutex_);
   if (!closed_.ok()) return closed_;
+  // Before it waits, so that a request that could never run takes no room. The scheduler lives while not
+  // closed.
+  if (const absl::Status checked = options_.scheduler->CheckRequest(request); !checked.ok()) return checked;
   if (joining_ >= options_.waiting_max) return QueueIsFull(options_.waiting_max);
   ++joining_;
   commands_.emplace_back(JoinCommand{tag, std::move(request), std::move(sink), terms, options_.now()});

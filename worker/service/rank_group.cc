@@ -13,7 +13,6 @@
 #include "worker/comm/tcp_comm.h"
 #include "worker/comm/thread_comm.h"
 #include "worker/service/preflight.h"
-#include "worker/weights/checkpoint_weights.h"
 
 namespace kvasir {
 namespace {
@@ -57,6 +56,28 @@ absl::Status Typed(const absl::Status& status) {
   return MakeError(error);
 }
 
+absl::Status GivenUp() {
+  return MakeError({.code = absl::StatusCode::kCancelled,
+                    .reason = reason::kCallCancelled,
+                    .message = "the preparation was given up"});
+}
+
+// Weights, unless the preparation is given up: loading may take minutes.
+class UntilStopped final : public WeightSource {
+ public:
+  UntilStopped(const WeightSource& weights, std::stop_token stop)
+      : weights_(weights), stop_(std::move(stop)) {}
+  [[nodiscard]] absl::StatusOr<std::vector<float>> Read(const WeightSpec& spec,
+                                                        const TensorPart& part) const override {
+    if (stop_.stop_requested()) return GivenUp();
+    return weights_.Read(spec, part);
+  }
+
+ private:
+  const WeightSource& weights_;
+  const std::stop_token stop_;
+};
+
 }  // namespace
 
 absl::Status CheckGroupsSupported(const Plan& plan) {
@@ -96,12 +117,12 @@ absl::StatusOr<std::unique_ptr<RankGroup>> RankGroup::Create(const PrepareSpec& 
   resources.faults.Reach("prepare.start");
   KVASIR_RETURN_IF_ERROR(group->Meet(stop));
   KVASIR_RETURN_IF_ERROR(group->Agree());
-  KVASIR_RETURN_IF_ERROR(group->OpenWeights());
+  KVASIR_ASSIGN_OR_RETURN(const std::unique_ptr<const CheckpointWeights> checkpoint, group->OpenWeights());
   resources.faults.Reach("prepare.agreed");
   if (spec.preflight.has_value()) {
     KVASIR_RETURN_IF_ERROR(group->Preflight());
   } else {
-    KVASIR_RETURN_IF_ERROR(group->Build(stop));
+    KVASIR_RETURN_IF_ERROR(group->Build(checkpoint.get(), stop));
   }
   resources.faults.Reach("prepare.built");
   return group;
@@ -150,8 +171,8 @@ absl::Status RankGroup::Agree() {
   return OnAll([&](std::size_t, Member& member) { return AgreeOnFacts(*member.comms.tensor, facts); });
 }
 
-absl::Status RankGroup::OpenWeights() {
-  if (spec_.target_checkpoint.empty()) return absl::OkStatus();
+absl::StatusOr<std::unique_ptr<const CheckpointWeights>> RankGroup::OpenWeights() {
+  if (spec_.target_checkpoint.empty()) return nullptr;
   const auto locate = [this](std::string_view field, const ModelDescription& model,
                              const std::string& directory) -> absl::StatusOr<ModelDirectory> {
     const absl::StatusOr<ResolvedDirectory> place = ResolveBelow(resources_.checkpoint_root, directory);
@@ -165,20 +186,29 @@ absl::Status RankGroup::OpenWeights() {
     KVASIR_ASSIGN_OR_RETURN(
         draft, locate("weights.checkpoint.draft_directory", *spec_.draft, spec_.draft_checkpoint));
   }
-  KVASIR_ASSIGN_OR_RETURN(weights_, CheckpointWeights::Open(target, draft));
-  return absl::OkStatus();
+  KVASIR_ASSIGN_OR_RETURN(std::unique_ptr<const CheckpointWeights> checkpoint,
+                          CheckpointWeights::Open(target, draft));
+  KVASIR_ASSIGN_OR_RETURN(const std::string digest, checkpoint->Digest());
+  KVASIR_RETURN_IF_ERROR(OnAll([&](std::size_t, Member& member) {
+    return AgreeOnFacts(*member.comms.tensor, {{"weights.checkpoint", digest}});
+  }));
+  return checkpoint;
 }
 
-absl::Status RankGroup::Build(const std::stop_token& stop) {
+absl::Status RankGroup::Build(const CheckpointWeights* checkpoint, const std::stop_token& stop) {
+  const SyntheticWeights synthetic(spec_.weight_seed);
+  // One rank's failure ends the loading of the others.
+  std::stop_source give_up;
+  const std::stop_callback forward(stop, [&give_up] { give_up.request_stop(); });
+  const UntilStopped weights(
+      checkpoint != nullptr ? static_cast<const WeightSource&>(*checkpoint) : synthetic, give_up.get_token());
   KVASIR_RETURN_IF_ERROR(OnAll([&](std::size_t i, Member& member) {
-    if (stop.stop_requested()) {
-      return MakeError({.code = absl::StatusCode::kCancelled,
-                        .reason = reason::kCallCancelled,
-                        .message = "the preparation was given up"});
-    }
+    if (give_up.stop_requested()) return GivenUp();
     member.backend =
         WithinBudget(resources_.make_backend(member.comms, /*reference=*/false), resources_.places[i]);
-    return BuildEngine(member);
+    absl::Status built = BuildEngine(member, weights);
+    if (!built.ok()) give_up.request_stop();
+    return built;
   }));
   for (const Member& member : members_) {
     report_.measurements.push_back({member.rank, member.engine->measurement()});
@@ -186,7 +216,7 @@ absl::Status RankGroup::Build(const std::stop_token& stop) {
   return absl::OkStatus();
 }
 
-absl::Status RankGroup::BuildEngine(Member& member) {
+absl::Status RankGroup::BuildEngine(Member& member, const WeightSource& weights) {
   RankEngineOptions options;
   options.plan = spec_.plan;
   options.plan_id = spec_.key.plan_id;
@@ -195,7 +225,7 @@ absl::Status RankGroup::BuildEngine(Member& member) {
   options.target = spec_.target;
   options.draft = spec_.draft;
   options.weight_seed = spec_.weight_seed;
-  options.weights = weights_;
+  options.weights = &weights;
   options.communicator = member.comms.tensor.get();
   options.context_communicator = member.comms.context.get();
   absl::StatusOr<std::unique_ptr<RankEngine>> engine =

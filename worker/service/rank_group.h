@@ -21,6 +21,7 @@
 #include "worker/service/memory_budget.h"
 #include "worker/service/prepare_spec.h"
 #include "worker/service/rank_threads.h"
+#include "worker/weights/checkpoint_weights.h"
 
 namespace kvasir {
 
@@ -73,10 +74,11 @@ class RankGroup {
   RankGroup(const PrepareSpec& spec, const WorkerResources& resources);
   absl::Status Meet(const std::stop_token& stop);
   absl::Status Agree();
-  absl::Status Build(const std::stop_token& stop);
-  absl::Status BuildEngine(Member& member);
-  // Opens and checks the checkpoints, where the weights are not synthetic.
-  absl::Status OpenWeights();
+  // Opens and checks the checkpoints, and agrees on them with the other ranks; null: the weights are
+  // synthetic.
+  absl::StatusOr<std::unique_ptr<const CheckpointWeights>> OpenWeights();
+  absl::Status Build(const CheckpointWeights* checkpoint, const std::stop_token& stop);
+  absl::Status BuildEngine(Member& member, const WeightSource& weights);
   absl::Status Preflight();
   // `body` on every rank's thread; the first cause. A failure aborts all communicators.
   absl::Status OnAll(const std::function<absl::Status(std::size_t, Member&)>& body);
@@ -84,7 +86,6 @@ class RankGroup {
   const PrepareSpec spec_;
   const WorkerResources& resources_;
   std::vector<Member> members_;
-  std::shared_ptr<const WeightSource> weights_;  // null: synthetic
   PrepareReport report_;
   std::mutex step_mutex_;
   RankThreads threads_;  // last: they use everything above

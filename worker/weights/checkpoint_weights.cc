@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/base/error_reasons.h"
+#include "common/base/sha256.h"
 #include "common/base/status_macros.h"
 #include "common/checkpoint/checkpoint_error.h"
 #include "common/checkpoint/element_reader.h"
@@ -16,6 +17,7 @@ namespace {
 
 constexpr std::string_view kTargetPrefix = "target.";
 constexpr std::string_view kDraftPrefix = "draft.";
+constexpr std::size_t kDigestBytes = 1024;  // of a tensor
 
 // Dimensions of 1 say nothing about where an element lies.
 TensorShape WithoutOnes(TensorShape shape) {
@@ -101,6 +103,22 @@ absl::StatusOr<std::unique_ptr<CheckpointWeights>> CheckpointWeights::Open(
     KVASIR_ASSIGN_OR_RETURN(weights->draft_, OpenRole(*draft));
   }
   return weights;
+}
+
+absl::StatusOr<std::string> CheckpointWeights::Digest() const {
+  std::string text;
+  for (const std::optional<Role>* role : {&target_, &draft_}) {
+    if (!role->has_value()) continue;
+    text += "model\n";
+    for (const auto& [key, tensor] : (*role)->tensors) {
+      if (key.expert >= 0) continue;
+      const TensorEntry& entry = tensor.weight->entry;
+      KVASIR_ASSIGN_OR_RETURN(const std::string_view bytes, (*role)->checkpoint.Bytes(*tensor.weight));
+      text += absl::StrFormat("%s %s %s ", entry.name, StoredTypeName(entry.type), ShapeText(entry.shape));
+      text += bytes.substr(0, kDigestBytes);
+    }
+  }
+  return Sha256Hex(text);
 }
 
 absl::StatusOr<std::vector<float>> CheckpointWeights::Read(const WeightSpec& spec,

@@ -28,6 +28,10 @@ class CheckpointWeights final : public WeightSource {
   static absl::StatusOr<std::unique_ptr<CheckpointWeights>> Open(const ModelDirectory& target,
                                                                  const std::optional<ModelDirectory>& draft);
 
+  // SHA-256 over name, type, shape and the first bytes of every tensor but experts': tells other weights of
+  // the same shapes, without reading them all. DataLoss (CHECKPOINT_UNREADABLE) where a file has shrunk.
+  [[nodiscard]] absl::StatusOr<std::string> Digest() const;
+
   // InvalidArgument (CHECKPOINT_MISMATCH) where the tensor's shape is not the spec's or it is not there,
   // DataLoss (CHECKPOINT_UNREADABLE) where its file has shrunk.
   [[nodiscard]] absl::StatusOr<std::vector<float>> Read(const WeightSpec& spec,

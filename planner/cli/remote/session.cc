@@ -59,8 +59,10 @@ int ServiceFailure(const Console& console, std::string_view command, const absl:
   if (!error.field.empty()) table.Row({"field", error.field});
   for (const auto& [name, value] : error.metadata) table.Row({name, value});
   console.err << table.Text(4);
+  // A name that leads nowhere is the caller's; a broken file behind a good name is not.
   const bool callers =
-      error.code == absl::StatusCode::kInvalidArgument || error.reason == reason::kModelUnknown;
+      (error.code == absl::StatusCode::kInvalidArgument && error.reason != reason::kCheckpointInvalid) ||
+      error.reason == reason::kModelUnknown || error.reason == reason::kCheckpointNotFound;
   return callers ? kExitBadUsage : kExitServiceFailure;
 }
 

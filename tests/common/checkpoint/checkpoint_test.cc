@@ -165,7 +165,21 @@ INSTANTIATE_TEST_SUITE_P(
                  std::filesystem::rename(d + kSecond, d + kFirst);
                  std::filesystem::rename(d + "/x", d + kSecond);
                },
-               absl::StatusCode::kInvalidArgument, "it lies in model-00001-of-00002.safetensors"}),
+               absl::StatusCode::kInvalidArgument, "it lies in model-00001-of-00002.safetensors"},
+        Broken{"ManyNamesOfOneFile",
+               [](const std::string& d) {
+                 std::string index = R"({"weight_map":{)";
+                 for (int i = 0; i < 4; ++i) {
+                   const std::string file = "/copy" + std::to_string(i) + ".safetensors";
+                   WriteFile(d + file, testing::SafetensorsBytes(
+                                           {RandomTensor("p" + std::to_string(i), StoredType::kU8, {1}, 1),
+                                            RandomTensor("q" + std::to_string(i), StoredType::kU8, {1}, 1)}));
+                   index += (i > 0 ? ",\"p" : "\"p") + std::to_string(i) + "\":\"" + file.substr(1) + "\"";
+                 }
+                 WriteFile(d + kIndex, index + "}}");
+               },
+               absl::StatusCode::kInvalidArgument,
+               "the files before copy3.safetensors hold more than the 4 tensors of weight_map"}),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace

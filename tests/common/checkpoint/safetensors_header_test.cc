@@ -148,6 +148,14 @@ std::vector<Case> HostileFiles() {
           "Overlap",
           R"({"a":{"dtype":"U8","shape":[5],"data_offsets":[0,5]},"b":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})",
           "tensor b: data_offsets [4, 8]: it overlaps tensor a, which ends at 5"),
+      OfJson(
+          "ManyPairsOfMetadata",
+          [] {
+            std::string text = R"({"__metadata__":{"a":"")";
+            for (int i = 0; i < 4096; ++i) text += ",\"" + std::to_string(i) + "\":\"\"";
+            return text + "}}";
+          }(),
+          "more than 4096 pairs"),
       OfJson("SameBytes", R"({"a":{)" + kGood + R"(},"b":{)" + kGood + "}}", "it overlaps tensor a"),
       OfJson("Deep", R"({"a":)" + std::string(100000, '['), "a tensor is an object"),
       OfJson(

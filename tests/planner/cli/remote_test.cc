@@ -109,6 +109,20 @@ TEST_F(RemoteTest, ApplySendsCheckpointsInsteadOfASeed) {
   EXPECT_THAT(both.err, HasSubstr("--seed makes weights and --target-checkpoint reads them; give one"));
 }
 
+// A name that leads nowhere is the caller's mistake; a broken file behind a good name is the cluster's.
+TEST_F(RemoteTest, ACheckpointThatIsNotThereAndOneThatIsBrokenHaveTheirExitCodes) {
+  const std::string id = StorePlan();
+  const std::vector<std::string> apply = {"apply", id, "--workers", "a:1", "--target-checkpoint", "t"};
+  planner_.status = MakeError({.code = absl::StatusCode::kNotFound,
+                               .reason = reason::kCheckpointNotFound,
+                               .message = "t: there is no such file"});
+  EXPECT_EQ(Run(apply).code, kExitBadUsage);
+  planner_.status = MakeError({.code = absl::StatusCode::kInvalidArgument,
+                               .reason = reason::kCheckpointInvalid,
+                               .message = "t/model.safetensors: it is truncated"});
+  EXPECT_EQ(Run(apply).code, kExitServiceFailure);
+}
+
 TEST_F(RemoteTest, ApplyAsJson) {
   const std::string id = StorePlan();
   planner_.apply_responses = GoodApply(0);

@@ -189,16 +189,27 @@ TEST(KernelsTest, CacheWriteRoundsAndSkipsSlotMinusOne) {
 
 TEST(KernelsTest, ArgmaxTakesTheLowestOfEqualsAndReportsNan) {
   const float inf = std::numeric_limits<float>::infinity();
-  const std::vector<float> logits = {1, 3, 3, -1, -inf, -inf, -inf, -inf, 0, kNan, 5, 1, kNan, 0, 0, 0};
+  const std::vector<float> logits = {1, 3, 3, -1, -inf, -2, -inf, -2, 0, kNan, 5, 1, kNan, 0, 0, 0};
   std::vector<std::int32_t> ids(4, -1);
   std::int32_t fault = 0;
   Argmax({logits.data(), ids.data(), &fault, 2, 4});
   EXPECT_EQ(fault, 0);
   EXPECT_EQ(ids[0], 1);
-  EXPECT_EQ(ids[1], 0);
+  EXPECT_EQ(ids[1], 1);
   Argmax({logits.data(), ids.data(), &fault, 4, 4});
   EXPECT_EQ(fault, 1);
-  EXPECT_EQ(ids, (std::vector<std::int32_t>{1, 0, 0, 0}));
+  EXPECT_EQ(ids, (std::vector<std::int32_t>{1, 1, 0, 0}));
+}
+
+TEST(KernelsTest, ArgmaxReportsALargestLogitThatIsInfinite) {
+  const float inf = std::numeric_limits<float>::infinity();
+  for (const std::vector<float>& logits : {std::vector<float>{-inf, -inf}, {1, inf}, {inf, -inf}}) {
+    std::int32_t id = -1;
+    std::int32_t fault = 0;
+    Argmax({logits.data(), &id, &fault, 1, 2});
+    EXPECT_EQ(fault, 1);
+    EXPECT_EQ(id, 0);
+  }
 }
 
 TEST(KernelsTest, MarkovChainFollowsItsOwnChoices) {

@@ -41,6 +41,23 @@ TEST_F(CheckpointApply, RanksOfTwoWorkersReadTheirShards) {
   EXPECT_EQ(error.code, absl::StatusCode::kOk) << error.message;
 }
 
+TEST_F(CheckpointApply, RanksThatReadOtherWeightsOfTheSameShapesDisagree) {
+  WriteCheckpoint(root_ + "/other", RandomModel(SmallTarget(), StoredType::kBf16, 3), 2);
+  RigOptions options;
+  options.checkpoint_root = root_;
+  WorkerRig rig(options);
+  int asked = 0;
+  for (const absl::Status& status : rig.PrepareAll(RigPlan(2), 1, [&](wire::PreparePlanRequest& request) {
+         request.mutable_weights()->mutable_checkpoint()->set_target_directory(asked++ == 0 ? "target"
+                                                                                            : "other");
+         request.mutable_weights()->mutable_checkpoint()->set_draft_directory("draft");
+       })) {
+    EXPECT_EQ(ErrorOf(status).reason, reason::kRanksDisagree) << status;
+    EXPECT_EQ(ErrorOf(status).metadata.at("fact"), "weights.checkpoint");
+  }
+  EXPECT_EQ(asked, 2);
+}
+
 TEST_F(CheckpointApply, PathsOutsideTheRootAreRefusedWithTheirField) {
   const TypedError above = PrepareWith("target", "../draft", root_);
   EXPECT_EQ(above.reason, reason::kCheckpointPath);

@@ -48,9 +48,6 @@ TEST(LeaderLoopTest, ThoseWhoWaitAreAdmittedInOrderAndNobodyOvertakesThem) {
   KVASIR_ASSERT_OK(loop->Join(2, Request(5), sink, {.wait = true}));
   KVASIR_ASSERT_OK(loop->Join(3, Request(5), sink, {.wait = true}));
   KVASIR_ASSERT_OK(loop->Join(4, Request(5), sink));
-  SequenceRequest never = Request(5);
-  never.prompt = {-1};
-  KVASIR_ASSERT_OK(loop->Join(5, never, sink, {.wait = true}));
   slow.gate.Open();
   EXPECT_EQ(FinishIn(sink->WaitForEnd(1)).queue_time, milliseconds(0));
   const absl::Status refused = StatusIn(sink->WaitForEnd(4));
@@ -60,7 +57,26 @@ TEST(LeaderLoopTest, ThoseWhoWaitAreAdmittedInOrderAndNobodyOvertakesThem) {
   // Five steps each.
   EXPECT_EQ(FinishIn(sink->WaitForEnd(2)).queue_time, milliseconds(50));
   EXPECT_EQ(FinishIn(sink->WaitForEnd(3)).queue_time, milliseconds(100));
-  EXPECT_THAT(StatusIn(sink->WaitForEnd(5)), StatusIs(absl::StatusCode::kInvalidArgument, "token -1"));
+}
+
+TEST(LeaderLoopTest, ARequestThatCouldNeverRunIsRefusedAtOnceAndTakesNoRoomInTheQueue) {
+  SlowRig slow(1);
+  slow.rig.waiting_max = 1;
+  const auto loop = slow.rig.Start();
+  const auto sink = std::make_shared<FakeSink>();
+  KVASIR_ASSERT_OK(loop->Join(1, Request(5), sink));
+  slow.gate.WaitForOne();
+  SequenceRequest never = Request(5);
+  never.prompt = {-1};
+  EXPECT_THAT(loop->Join(2, never, sink, {.wait = true}),
+              StatusIs(absl::StatusCode::kInvalidArgument, "token -1"));
+  const absl::Status beyond = loop->Join(3, Request(1'000'000), sink, {.wait = true});
+  EXPECT_EQ(ErrorOf(beyond).reason, reason::kValueOutOfRange) << beyond;
+  EXPECT_EQ(ErrorOf(beyond).field, "max_tokens");
+  const absl::Status first = loop->Join(4, Request(5), sink, {.wait = true});
+  slow.gate.Open();
+  KVASIR_ASSERT_OK(first);
+  EXPECT_EQ(FinishIn(sink->WaitForEnd(4)).emitted, 5);
 }
 
 TEST(LeaderLoopTest, TheQueueHasALimit) {

@@ -106,7 +106,7 @@ class PairGoldenTest : public ::testing::TestWithParam<PairCase> {
     engine.epoch = Epoch(1);
     engine.target = target;
     engine.draft = draft;
-    engine.weights = *std::move(weights);
+    engine.weights = weights->get();
     engine.observe_pass = [this](const PassMetadata& metadata, std::span<const float> logits) {
       seen_[metadata.shape.pass].assign(logits.begin(), logits.end());
     };
