@@ -25,7 +25,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
 endif()
 
 function(kvasir_compile_settings target)
-  target_compile_options(${target} PRIVATE ${KVASIR_WARNINGS})
+  # Threads everywhere: whoever reads a precompiled header must be compiled as it was.
+  target_compile_options(${target} PRIVATE ${KVASIR_WARNINGS} -pthread)
   # One rounding per operation: results must not depend on whether a compiler fuses a multiply and an add.
   target_compile_options(${target} PRIVATE -ffp-contract=off)
   target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR})
@@ -39,11 +40,30 @@ function(kvasir_compile_settings target)
   endif()
 endfunction()
 
+# Headers that most files include, parsed once for each of the two kinds of files (common/pch/). The files say all that
+# they need none the less: some presets build without.
+if(KVASIR_PCH)
+  file(WRITE ${CMAKE_BINARY_DIR}/pch.cc "")
+  foreach(kind library test)
+    add_library(kvasir_pch_${kind} OBJECT ${CMAKE_BINARY_DIR}/pch.cc)
+    kvasir_compile_settings(kvasir_pch_${kind})
+    target_precompile_headers(kvasir_pch_${kind} PRIVATE ${CMAKE_SOURCE_DIR}/common/pch/${kind}.h)
+  endforeach()
+endif()
+
+function(kvasir_precompiled target kind)
+  if(KVASIR_PCH)
+    target_precompile_headers(${target} REUSE_FROM kvasir_pch_${kind})
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)  # what ccache asks for
+  endif()
+endfunction()
+
 function(kvasir_library)
   cmake_parse_arguments(ARG "" "NAME" "HDRS;SRCS;DEPS" ${ARGN})
   add_library(${ARG_NAME} STATIC ${ARG_SRCS} ${ARG_HDRS})
   set_target_properties(${ARG_NAME} PROPERTIES LINKER_LANGUAGE CXX)
   kvasir_compile_settings(${ARG_NAME})
+  kvasir_precompiled(${ARG_NAME} library)
   target_link_libraries(${ARG_NAME} PUBLIC ${ARG_DEPS})
 endfunction()
 
@@ -51,6 +71,7 @@ function(kvasir_binary)
   cmake_parse_arguments(ARG "" "NAME" "SRCS;DEPS" ${ARGN})
   add_executable(${ARG_NAME} ${ARG_SRCS})
   kvasir_compile_settings(${ARG_NAME})
+  kvasir_precompiled(${ARG_NAME} library)
   target_link_libraries(${ARG_NAME} PRIVATE ${ARG_DEPS})
 endfunction()
 
@@ -64,6 +85,7 @@ function(kvasir_test)
   cmake_parse_arguments(ARG "" "NAME" "SRCS;DEPS;LABELS" ${ARGN})
   add_executable(${ARG_NAME} ${ARG_SRCS})
   kvasir_compile_settings(${ARG_NAME})
+  kvasir_precompiled(${ARG_NAME} test)
   target_link_libraries(${ARG_NAME} PRIVATE ${ARG_DEPS} testing_main)
   target_compile_definitions(${ARG_NAME} PRIVATE KVASIR_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                                                  KVASIR_BIN_DIR="${CMAKE_BINARY_DIR}/bin")
