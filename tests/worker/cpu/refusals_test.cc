@@ -64,7 +64,8 @@ const RefusalCase kCases[] = {
     {"keys and values sharded over context",
      [](Plan& p, ModelRanksOptions& o) {
        o.target.layers[1].mixer = AttentionShape{.heads = 8, .kv_heads = 8, .head_dim = 8, .value_dim = 8};
-       Target(p).layers[1].layout = {.kind = LayoutKind::kKeyValue, .sharded = true, .heads = 8};
+       Target(p).layers[1].layout = {
+           .kind = LayoutKind::kKeyValue, .sharded = true, .heads = 8, .states = {}, .ring = {}};
      },
      kUnimplemented,
      "BACKEND_UNSUPPORTED_GROUP target.mla: layer layers.1 has keys and values that are sharded over "
@@ -73,13 +74,13 @@ const RefusalCase kCases[] = {
      [](Plan& p, ModelRanksOptions& o) {
        o.target.layers[1].mixer =
            AttentionShape{.heads = 8, .kv_heads = 8, .head_dim = 8, .value_dim = 8, .window = 4};
-       Target(p).layers[1].layout = {.kind = LayoutKind::kKeyValue, .heads = 8};
+       Target(p).layers[1].layout = {.kind = LayoutKind::kKeyValue, .heads = 8, .states = {}, .ring = {}};
      },
      kUnimplemented, "BACKEND_UNSUPPORTED_GROUP target.mla: layer layers.1 has a window or chunks"},
     {"kv heads that ranks do not divide",
      [](Plan& p, ModelRanksOptions& o) {
        o.target.layers[1].mixer = AttentionShape{.heads = 8, .kv_heads = 3, .head_dim = 8, .value_dim = 8};
-       Target(p).layers[1].layout = {.kind = LayoutKind::kKeyValue, .heads = 3};
+       Target(p).layers[1].layout = {.kind = LayoutKind::kKeyValue, .heads = 3, .states = {}, .ring = {}};
      },
      kInvalid, "do not divide the 8 heads over 3 kv heads"},
     {"fp8 cache", [](Plan& p, ModelRanksOptions&) { Draft(p).layers[0].layout.dtype = DType::kFp8E4M3; },

@@ -236,8 +236,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{.topology = {.tp = 4, .dcp = 2}, .experts = true},
         Case{.topology = {}, .markov_head = MarkovHead::kGated},
         Case{.topology = {.tp = 2, .dcp = 2}, .markov_head = MarkovHead::kRnn},
-        Case{.topology = {}, .dflash = true},
-        Case{.topology = {.tp = 2, .dcp = 1}, .one_pool = false, .dflash = true},
+        Case{.topology = {}, .dflash = true}, Case{.topology = {.tp = 2, .dcp = 1}, .dflash = true},
         Case{.topology = {.tp = 4, .dcp = 1}, .block_tokens = 16, .dflash = true}),
     [](const auto& its) { return NameOfCase(its.param); });
 
