@@ -47,7 +47,6 @@ class TensorList {
   void AddKda(const KdaShape& kda);
   void AddAttention(const AttentionShape& attention);
   void AddExperts(const MlpShape& mlp);
-  // Part of Kimi-K3's attention over residuals: named, and refused.
 
   [[nodiscard]] bool kimi() const {
     return family_ == TensorFamily::kKimiLinear || family_ == TensorFamily::kKimiK3;

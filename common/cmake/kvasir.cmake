@@ -47,7 +47,9 @@ endfunction()
 # Headers that most files include, parsed once for libraries and once for tests. The files say all that they need none
 # the less: some presets build without.
 if(KVASIR_PCH)
-  file(WRITE ${CMAKE_BINARY_DIR}/pch.cc "")
+  if(NOT EXISTS ${CMAKE_BINARY_DIR}/pch.cc)
+    file(WRITE ${CMAKE_BINARY_DIR}/pch.cc "")
+  endif()
   foreach(kind library test)
     add_library(kvasir_pch_${kind} OBJECT ${CMAKE_BINARY_DIR}/pch.cc)
     kvasir_compile_settings(kvasir_pch_${kind})

@@ -53,13 +53,8 @@ absl::StatusOr<ModelDescription> EagleDraft(const ModelDescription& model, Draft
   return draft;
 }
 
-bool AnchorPredictsNothing(const DraftShape& draft) {
-  return draft.method == DraftMethod::kDflash || draft.method == DraftMethod::kDflare ||
-         draft.method == DraftMethod::kDomino;
-}
-
 std::int64_t TrainedTokens(const DraftShape& draft) {
-  return AnchorPredictsNothing(draft) && draft.block > 0 ? draft.block - 1 : draft.block;
+  return draft.AnchorPredictsNothing() && draft.block > 0 ? draft.block - 1 : draft.block;
 }
 
 }  // namespace kvasir

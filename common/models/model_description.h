@@ -134,6 +134,11 @@ struct DraftShape {
   std::int64_t gru_embedding = 0;
   MarkovHead markov_head = MarkovHead::kVanilla;
   bool confidence_markov = true;  // the confidence head sees the Markov head's row too
+  // Whether row k of the drafted block predicts the token in its own place, so that a block of N drafted
+  // tokens has N + 1 rows; else (DSpark) it predicts the one after, and the block has N.
+  [[nodiscard]] bool AnchorPredictsNothing() const {
+    return method == DraftMethod::kDflash || method == DraftMethod::kDflare || method == DraftMethod::kDomino;
+  }
   friend bool operator==(const DraftShape&, const DraftShape&) = default;
 };
 

@@ -66,10 +66,11 @@ enum class Mixer : std::int8_t { kAttention, kRecurrent };
 struct BehaviourKey {
   Role role = Role::kTarget;
   Mixer mixer = Mixer::kAttention;
-  bool causal = true;           // of the multi-token pass: target verify, or the drafted block
-  std::int64_t window = 0;      // tokens a row sees back; 0 = all
-  std::int64_t block_rows = 1;  // query rows of the multi-token pass: N+1 (verify), N (DSpark), 1 (no draft)
-  std::string backend;          // name in the backend table
+  bool causal = true;       // of the multi-token pass: target verify, or the drafted block
+  std::int64_t window = 0;  // tokens a row sees back; 0 = all
+  std::int64_t block_rows =
+      1;  // query rows of the multi-token pass: N+1 (verify), N (DSpark), N + 1 (DFlash), 1 (no draft)
+  std::string backend;  // name in the backend table
   friend auto operator<=>(const BehaviourKey&, const BehaviourKey&) = default;
 };
 

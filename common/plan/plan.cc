@@ -38,4 +38,11 @@ std::vector<const PlanGroup*> GroupsOf(const Plan& plan) {
   return groups;
 }
 
+std::int64_t DraftBlockRows(const Plan& plan) {
+  for (const PlanGroup* group : GroupsOf(plan)) {
+    if (group->behaviour.role == Role::kDraft) return group->behaviour.block_rows;  // all of a draft's agree
+  }
+  return 0;
+}
+
 }  // namespace kvasir

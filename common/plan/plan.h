@@ -108,6 +108,9 @@ struct Plan {
 
 // The groups of all pools, by GroupId.
 [[nodiscard]] std::vector<const PlanGroup*> GroupsOf(const Plan& plan);
+// Rows of a draft_block: N (DSpark: row k predicts the token after position T + k), or N + 1 (DFlash: row k
+// the token at T + k, and the anchor's row nothing). 0 without a draft.
+[[nodiscard]] std::int64_t DraftBlockRows(const Plan& plan);
 
 }  // namespace kvasir
 

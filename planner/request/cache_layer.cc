@@ -191,6 +191,7 @@ ModelInput InputOf(const ModelDescription& model, Role role, const StateScale& s
     draft.target_taps = model.draft->target_taps;
     input.draft = draft;
     input.draft_causal = model.draft->causal;
+    input.draft_anchor_row = model.draft->AnchorPredictsNothing();
   }
   return input;
 }

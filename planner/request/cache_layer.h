@@ -62,6 +62,7 @@ struct ModelInput {
   std::vector<CacheLayer> layers;
   std::optional<DraftFacts> draft;  // set for a draft
   bool draft_causal = false;        // inside its block
+  bool draft_anchor_row = false;    // its block has a row more than it drafts (DraftShape)
   std::vector<Refusal> refusals;  // of caches that no plan of ours can hold; their layers are not in `layers`
 };
 

@@ -40,6 +40,15 @@ RoleModel WholeModel(Role role, const ModelDescription& model) {
 
 namespace {
 
+// Whether an MLA layer of the model turns, which it does in neighbouring pairs.
+bool Turns(const ModelDescription& model) {
+  for (const ModelLayer& layer : model.layers) {
+    const auto* mla = std::get_if<MlaShape>(&layer.mixer);
+    if (mla != nullptr && mla->rotate) return true;
+  }
+  return false;
+}
+
 class CachelessModelImpl : public CachelessModel {
  public:
   explicit CachelessModelImpl(CachelessOptions options) : options_(std::move(options)) {}
@@ -54,6 +63,10 @@ class CachelessModelImpl : public CachelessModel {
       draft_.taps = shape.target_taps;
       draft_.tap_hidden = shape.target_hidden;
       draft_.heads = DraftHeads::Of(shape);
+      for (RoleLayer& layer : draft_.layers) {
+        auto* gqa = std::get_if<GqaLayer>(&layer.mixer);
+        if (gqa != nullptr) gqa->halves = shape.method != DraftMethod::kDflash || !Turns(options_.target);
+      }
       DeclareWeights(*options_.draft, {}, weights_, &draft_);
     }
     KVASIR_RETURN_IF_ERROR(weights_.Load(*backend_, SyntheticWeights(options_.seed)));

@@ -11,7 +11,6 @@
 #include "common/base/checked_math.h"
 #include "common/models/model_text.h"
 #include "common/plan/verify.h"
-#include "worker/engine/step_metadata.h"
 
 namespace kvasir::testing {
 namespace {

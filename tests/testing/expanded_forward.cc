@@ -137,13 +137,14 @@ void ExpandedForward::AddMixer(const RoleLayer& layer, const std::vector<double>
   AddTo(stream->x, out);
 }
 
-std::vector<double> ExpandedForward::NormedHeads(std::vector<double> x, const float* weight, std::size_t dim,
-                                                 std::int64_t position) const {
+std::vector<double> ExpandedForward::NormedHeads(const GqaLayer& layer, std::vector<double> x,
+                                                 const float* weight, std::int64_t position) const {
+  const auto dim = static_cast<std::size_t>(layer.shape.head_dim);
   for (std::size_t begin = 0; begin < x.size(); begin += dim) {
     const auto at = x.begin() + static_cast<std::ptrdiff_t>(begin);
     const std::vector<double> normed = Norm({at, at + static_cast<std::ptrdiff_t>(dim)}, weight);
     std::copy(normed.begin(), normed.end(), at);
-    rope_.Apply(&x, begin, position, /*halves=*/true);
+    rope_.Apply(&x, begin, position, layer.halves);
   }
   return x;
 }
@@ -154,7 +155,7 @@ ExpandedRow ExpandedForward::KeysAndValues(const GqaLayer& layer, const std::vec
   const auto kv_heads = static_cast<std::size_t>(layer.kv_heads);
   ExpandedRow row;
   row.latent =
-      NormedHeads(Times(layer.weights.k, kv_heads * dim, hidden), layer.weights.k_norm, dim, position);
+      NormedHeads(layer, Times(layer.weights.k, kv_heads * dim, hidden), layer.weights.k_norm, position);
   row.rotary = Times(layer.weights.v, kv_heads * static_cast<std::size_t>(layer.shape.value_dim), hidden);
   for (double& value : row.latent) value = Stored(value);
   for (double& value : row.rotary) value = Stored(value);
@@ -169,7 +170,7 @@ std::vector<double> ExpandedForward::GroupedAttention(const GqaLayer& layer,
   const auto value_dim = static_cast<std::size_t>(layer.shape.value_dim);
   const auto heads = static_cast<std::size_t>(layer.heads);
   const std::vector<double> queries =
-      NormedHeads(Times(layer.weights.q, heads * dim, normed), layer.weights.q_norm, dim, position);
+      NormedHeads(layer, Times(layer.weights.q, heads * dim, normed), layer.weights.q_norm, position);
   std::vector<double> values(heads * value_dim, 0.0);
   for (std::size_t h = 0; h < heads; ++h) {
     const std::size_t kv_head = h * static_cast<std::size_t>(layer.kv_heads) / heads;

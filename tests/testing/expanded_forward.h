@@ -82,9 +82,9 @@ class ExpandedForward {
   void RecurrentHead(const KdaLayer& layer, std::size_t head, const Matrix& in, Matrix* out) const;
   [[nodiscard]] ExpandedRow KeysAndValues(const GqaLayer& layer, const std::vector<double>& hidden,
                                           std::int64_t position) const;
-  // The norm of each head of `dim`, then the rotation.
-  [[nodiscard]] std::vector<double> NormedHeads(std::vector<double> x, const float* weight, std::size_t dim,
-                                                std::int64_t position) const;
+  // The norm of each head, then the rotation.
+  [[nodiscard]] std::vector<double> NormedHeads(const GqaLayer& layer, std::vector<double> x,
+                                                const float* weight, std::int64_t position) const;
   [[nodiscard]] std::vector<double> GroupedAttention(const GqaLayer& layer, const std::vector<double>& normed,
                                                      const std::vector<ExpandedRow>& cache,
                                                      std::size_t visible, std::int64_t position) const;

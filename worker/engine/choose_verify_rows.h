@@ -7,7 +7,8 @@
 //   Theta(q) = (R + sum of a_j over all requests and j <= q) / (fixed + row * R * (1 + q)).
 // The first column that does not raise it ends the choice. So whether token j is verified depends on
 // confidences up to c_j only, and those depend on tokens before j (MarkovChainOp): the choice never looks at
-// what it decides about, which keeps verification lossless.
+// what it decides about, which keeps verification lossless (for requests of different seeds: one that shares
+// a seed with another shares its draws too).
 //
 // The choice depends on what else is in the batch: with it, a sampled request's output has the same
 // distribution but not the same tokens in every batch. Greedy output does not change.

@@ -22,6 +22,9 @@ std::string Unsupported(const PlanLayer& planned, const AttentionShape& shape) {
   if (shape.sinks || shape.sink_tokens != 0) return "sinks";
   if (shape.output_gate) return "an output gate";
   if (shape.shares_with.has_value()) return "another layer's cache";
+  if (shape.head_dim % 2 != 0) {
+    return absl::StrFormat("heads of %d elements, which do not turn in pairs", shape.head_dim);
+  }
   return "";
 }
 

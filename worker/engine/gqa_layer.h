@@ -34,7 +34,8 @@ struct GqaLayer {
   std::int64_t kv_heads = 0;  // of this rank; where there are fewer than ranks, several ranks hold one
   PageGeometry page = {};
   DType dtype = DType::kBf16;
-  float scale = 0;  // of the softmax
+  float scale = 0;     // of the softmax
+  bool halves = true;  // turns lanes i and i + dim / 2, else 2 i and 2 i + 1 (RopeOp)
   GqaWeights weights = {};
   [[nodiscard]] std::int64_t key_width() const { return kv_heads * shape.head_dim; }
   [[nodiscard]] std::int64_t row_dim() const { return key_width() + kv_heads * shape.value_dim; }

@@ -27,7 +27,7 @@ void LayerPass::NormAndTurn(float* x, const float* weight, std::int64_t heads, c
                          .row_stride = heads * dim,
                          .head_stride = dim,
                          .magnitude = c_.model.rope_magnitude,
-                         .halves = true});
+                         .halves = layer.halves});
 }
 
 void LayerPass::CacheRows(const GqaLayer& layer, const GroupInputs& group, const float* hidden_rows) {

@@ -1,5 +1,6 @@
-// What stands at the end of a DSpark draft's block pass; part of launch.h, whose head says what holds for all
-// operations. Formulas: DeepSpec's heads as in docs/kernels/cpu_mla_decode.md.
+// What stands at the end of a draft's block pass (of a DFlash draft without its heads: the anchor's row
+// predicts nothing and is passed over); part of launch.h, whose head says what holds for all operations.
+// Formulas: DeepSpec's heads as in docs/kernels/cpu_mla_decode.md.
 #ifndef KVASIR_WORKER_ENGINE_LAUNCH_DRAFT_H_
 #define KVASIR_WORKER_ENGINE_LAUNCH_DRAFT_H_
 

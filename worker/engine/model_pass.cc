@@ -74,6 +74,13 @@ absl::Status CheckPair(const ModelDescription& target, const ModelDescription& d
     }
   }
   if (shape.target_taps.empty()) return Conflict("draft.target_taps", "the draft taps no target layer");
+  if (shape.method == DraftMethod::kDflash && target.residual_block > 0) {
+    return MakeError({.code = absl::StatusCode::kUnimplemented,
+                      .reason = reason::kBackendUnsupportedGroup,
+                      .message = "BACKEND_UNSUPPORTED_GROUP draft: a DFlash draft of a target with attention "
+                                 "over residuals reads mixtures of them, which this worker does not tap",
+                      .metadata = {{"group", "draft"}}});
+  }
   return absl::OkStatus();
 }
 
@@ -82,6 +89,16 @@ absl::Status AddDraft(const RankModelOptions& options, MlaRankModel* model) {
   KVASIR_ASSIGN_OR_RETURN(model->draft,
                           MakeRoleModel(*options.plan, options.place, Role::kDraft, *options.draft));
   const DraftShape& shape = *options.draft->draft;
+  const std::int64_t want = options.plan->draft_tokens + (shape.AnchorPredictsNothing() ? 1 : 0);
+  if (options.plan->draft_tokens > 0 && DraftBlockRows(*options.plan) != want) {
+    return Conflict(
+        "plan.pools.groups.behaviour.block_rows",
+        absl::StrFormat("the plan's blocks of the draft have %d rows, those of %s have %d; plan again",
+                        DraftBlockRows(*options.plan), options.draft->name, want));
+  }
+  for (RoleLayer& layer : model->draft->layers) {
+    if (auto* gqa = std::get_if<GqaLayer>(&layer.mixer)) gqa->halves = TurnsInHalves(shape, *options.target);
+  }
   model->target.taps = shape.target_taps;
   model->draft->taps = shape.target_taps;
   model->draft->tap_hidden = shape.target_hidden;

@@ -20,9 +20,9 @@ struct PassScratch {
   float* residual_blocks = nullptr;    // [blocks, rows, hidden]: what attention over residuals looks at
   float* branch = nullptr;             // [rows, hidden]: what attention or MLP adds
   float* q_latent = nullptr;           // [rows, q_lora]
-  float* q = nullptr;                  // [rows, heads, nope + rope]
+  float* q = nullptr;                  // [rows, heads, nope + rope or dim]
   float* keys = nullptr;               // [rows, kv_heads, dim]: of a layer with keys and values per head
-  float* kv = nullptr;                 // [rows, latent + rope]
+  float* kv = nullptr;                 // [rows, latent + rope], or keys and values of all kv heads
   float* absorbed = nullptr;           // [rows, heads, latent + rope]
   float* gathered = nullptr;           // [rows, all_heads, latent + rope]
   float* partial = nullptr;            // [rows, all_heads, latent]

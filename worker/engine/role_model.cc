@@ -21,8 +21,8 @@ absl::Status Unsupported(std::string_view group, const std::string& what) {
       {.code = absl::StatusCode::kUnimplemented,
        .reason = reason::kBackendUnsupportedGroup,
        .message = absl::StrFormat(
-           "BACKEND_UNSUPPORTED_GROUP %s: %s; this worker runs MLA layers and keys and values per head over "
-           "full context, and KDA layers, with dense MLPs or experts",
+           "BACKEND_UNSUPPORTED_GROUP %s: %s; this worker runs MLA layers over full context and KDA layers, "
+           "with dense MLPs or experts, and in drafts keys and values per head",
            group, what),
        .metadata = {{"group", std::string(group)}}});
 }
@@ -63,6 +63,11 @@ absl::Status CheckModel(const PlanGroup& group, const ModelDescription& model) {
       model.draft->method == DraftMethod::kDspark || model.draft->method == DraftMethod::kDflash;
   if (!block || model.draft->head_vocab != 0) {
     return Unsupported(group, "its draft is not DSpark or DFlash with the whole vocabulary");
+  }
+  const bool heads = model.draft->markov_rank > 0 || model.draft->confidence_head;
+  if (heads && model.draft->AnchorPredictsNothing()) {
+    return Unsupported(
+        group, "its draft has a Markov or confidence head behind a block whose anchor predicts nothing");
   }
   return absl::OkStatus();
 }
@@ -125,6 +130,10 @@ absl::StatusOr<RoleLayer> MakeLayer(const Plan& plan, const PlanPool& pool, cons
     KVASIR_ASSIGN_OR_RETURN(layer.mixer, MakeKdaLayer(plan, pool, planned, *kda));
   } else if (!recurrent && !per_head && mla != nullptr) {
     KVASIR_ASSIGN_OR_RETURN(layer.mixer, MakeMlaLayer(plan, pool, group, planned, *mla));
+  } else if (!recurrent && per_head && gqa != nullptr && group.behaviour.role == Role::kTarget) {
+    // Descriptions do not say what a target has around such heads: norms, biases, caps.
+    return Unsupported(group,
+                       absl::StrFormat("layer %s keeps keys and values per head of a target", planned.name));
   } else if (!recurrent && per_head && gqa != nullptr) {
     absl::StatusOr<GqaLayer> made = MakeGqaLayer(plan, pool, planned, *gqa);
     if (absl::IsUnimplemented(made.status())) return Unsupported(group, std::string(made.status().message()));
@@ -238,6 +247,14 @@ void DeclareHeads(const std::string& prefix, const RoleModel& model, WeightSet& 
 }
 
 }  // namespace
+
+bool TurnsInHalves(const DraftShape& draft, const ModelDescription& target) {
+  if (draft.method != DraftMethod::kDflash) return true;
+  for (const ModelLayer& layer : target.layers) {
+    if (const auto* mla = std::get_if<MlaShape>(&layer.mixer); mla != nullptr && mla->rotate) return false;
+  }
+  return true;
+}
 
 absl::StatusOr<RoleModel> MakeRoleModel(const Plan& plan, const RankPlace& place, Role role,
                                         const ModelDescription& model) {

@@ -135,6 +135,10 @@ struct RoleModel {
   DraftHeads heads;                             // draft
 };
 
+// How a draft's layers with keys and values per head turn (GqaLayer::halves): in halves, but a DFlash draft
+// as its target's attention does, which no configuration of the draft says.
+[[nodiscard]] bool TurnsInHalves(const DraftShape& draft, const ModelDescription& target);
+
 // Sizes and places, without weights. Unimplemented (BACKEND_UNSUPPORTED_GROUP <group>) and InvalidArgument as
 // MakeRankModel.
 absl::StatusOr<RoleModel> MakeRoleModel(const Plan& plan, const RankPlace& place, Role role,

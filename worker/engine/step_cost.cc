@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::int64_t kMeasureEvery = 32;
 constexpr double kKeep = 0.98;  // of the weight of earlier steps
+constexpr double kFixedShareMin = 0.05;
 constexpr StepCost kAllRows = {.fixed = 1, .row = 0};
 constexpr StepCost kNoRows = {.fixed = 0, .row = 1};
 
@@ -23,9 +24,13 @@ StepCost StepCostEstimate::Next(std::int64_t requests) {
   if (turn == 0) return kAllRows;
   if (turn == 1) return kNoRows;
   const double spread = line.weight * line.xx - line.x * line.x;
-  if (!(spread > 0)) return kAllRows;
+  // Equal numbers of rows leave a rounding error where no line can be laid.
+  if (!(spread > 1e-6 * line.weight * line.xx)) return kAllRows;
   const double slope = (line.weight * line.xy - line.x * line.y) / spread;
-  const StepCost cost{.fixed = Rounded((line.y - slope * line.x) / line.weight), .row = Rounded(slope)};
+  // A step always costs something beside its rows; without that nothing would ever be verified.
+  const double mean = line.y / line.weight;
+  const double fixed = std::max((line.y - slope * line.x) / line.weight, kFixedShareMin * mean);
+  const StepCost cost{.fixed = Rounded(fixed), .row = Rounded(slope)};
   return cost.row > 0 ? cost : kAllRows;
 }
 

@@ -24,13 +24,6 @@ SequenceRows RowsOfPrefill(const StepSequence& sequence) {
 
 SequenceRows RowsOfDecode(const StepSequence& sequence) { return RowsOfPrefill(sequence); }
 
-std::int64_t DraftBlockRows(const Plan& plan) {
-  for (const PlanGroup* group : GroupsOf(plan)) {
-    if (group->behaviour.role == Role::kDraft) return group->behaviour.block_rows;  // all of a draft's agree
-  }
-  return 0;
-}
-
 SequenceRows RowsOfDraftBlock(const Plan& plan, const StepSequence& sequence, std::int32_t mask_token) {
   SequenceRows rows{.sequence = &sequence, .start = sequence.committed};
   const std::int64_t valid = DraftedTokens(sequence, plan.draft_tokens);

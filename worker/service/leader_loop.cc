@@ -133,8 +133,10 @@ void LeaderLoop::Send(std::int64_t tag, const std::shared_ptr<DecodeSink>& sink,
   if (!sink->Push({tag, std::move(what)})) slow_.push_back(sink);
 }
 
-void LeaderLoop::Learn(const StepOutcome& outcome, std::chrono::nanoseconds took) {
-  std::int64_t drafted = 0;
+void LeaderLoop::Learn(const StepPlan& step, const StepOutcome& outcome, std::chrono::nanoseconds took) {
+  // Where rows are free the pass has rows for all that could be drafted, whatever the sequences may still
+  // say.
+  std::int64_t drafted = step.cost.row == 0 ? options_.draft_tokens : 0;
   for (const SequenceOutcome& its : outcome.sequences) drafted = std::max(drafted, its.drafted);
   costs_.Add(static_cast<std::int64_t>(outcome.sequences.size()), drafted, took.count());
 }
@@ -152,7 +154,7 @@ void LeaderLoop::RunStep(const StepPlan& step) {
   if (failure.ok()) {
     const absl::StatusOr<std::vector<SequenceProgress>> progress = options_.scheduler->Apply(*outcome);
     if (progress.ok()) {
-      if (step.kind == StepKind::kSpeculate) Learn(*outcome, took);
+      if (step.kind == StepKind::kSpeculate) Learn(step, *outcome, took);
       Report(step, *progress, took);
       return;
     }

@@ -39,8 +39,8 @@ struct JoinTerms {
 
 struct LeaderLoopOptions {
   PlanKey key;
-  std::unique_ptr<Scheduler> scheduler;
-  bool drafts = false;  // the plan has a draft
+  std::shared_ptr<Scheduler> scheduler;
+  std::int64_t draft_tokens = 0;  // of the plan
   // Steps learn what their rows cost, and verify no more drafted tokens than pay; where the draft has a
   // confidence head (worker/engine/choose_verify_rows.h).
   bool adaptive_verification = false;
@@ -119,7 +119,7 @@ class LeaderLoop {
   void CountJoining();
   void DropSlow();
   void RunStep(const StepPlan& step);
-  void Learn(const StepOutcome& outcome, std::chrono::nanoseconds took);
+  void Learn(const StepPlan& step, const StepOutcome& outcome, std::chrono::nanoseconds took);
   void Report(const StepPlan& step, const std::vector<SequenceProgress>& progress,
               std::chrono::nanoseconds took);
   void ReportOne(const StepPlan& step, const SequenceProgress& progress, std::chrono::nanoseconds took);

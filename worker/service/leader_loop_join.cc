@@ -40,14 +40,20 @@ absl::Status QueueIsFull(std::size_t most) {
 
 absl::Status LeaderLoop::Join(std::int64_t tag, SequenceRequest request, std::shared_ptr<DecodeSink> sink,
                               const JoinTerms& terms) {
-  if (request.speculate && !options_.drafts) {
+  if (request.speculate && !options_.draft_tokens > 0) {
     return FieldError(reason::kConflictingFields, "speculate", "the plan has no draft; leave speculate off");
   }
+  std::shared_ptr<const Scheduler> scheduler;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!closed_.ok()) return closed_;
+    scheduler = options_.scheduler;
+  }
+  // Before it waits, so that a request that could never run takes no room; and without the lock, which steps
+  // need too.
+  if (const absl::Status checked = scheduler->CheckRequest(request); !checked.ok()) return checked;
   const std::lock_guard lock(mutex_);
   if (!closed_.ok()) return closed_;
-  // Before it waits, so that a request that could never run takes no room. The scheduler lives while not
-  // closed.
-  if (const absl::Status checked = options_.scheduler->CheckRequest(request); !checked.ok()) return checked;
   if (joining_ >= options_.waiting_max) return QueueIsFull(options_.waiting_max);
   ++joining_;
   commands_.emplace_back(JoinCommand{tag, std::move(request), std::move(sink), terms, options_.now()});

@@ -323,7 +323,6 @@ ModelDescription CachePathOf(const ModelDescription& model, std::int64_t ranks) 
     layer.mlp = MlpShape{};
     layer.mlp.intermediate = kShrunkMlpPerRank * ranks;
   }
-  shrunk.residual_block = 0;
   shrunk.vocab = std::min(model.vocab, kShrunkVocabPerRank * ranks);
   shrunk.vocab = std::max(ranks, RoundDown(shrunk.vocab, ranks));
   if (shrunk.draft.has_value()) {

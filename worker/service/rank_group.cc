@@ -82,26 +82,27 @@ class UntilStopped final : public WeightSource {
 
 absl::Status CheckGroupsSupported(const Plan& plan) {
   for (const PlanGroup* group : GroupsOf(plan)) {
-    const bool sharded_heads =
-        std::any_of(group->layers.begin(), group->layers.end(), [](const PlanLayer& layer) {
-          return layer.layout.kind == LayoutKind::kKeyValue && layer.layout.sharded;
-        });
     const BehaviourKey& behaviour = group->behaviour;
+    const bool target = behaviour.role == Role::kTarget;
+    const bool heads = std::any_of(group->layers.begin(), group->layers.end(), [&](const PlanLayer& layer) {
+      return layer.layout.kind == LayoutKind::kKeyValue && (layer.layout.sharded || target);
+    });
     const bool recurrent = behaviour.mixer == Mixer::kRecurrent;
-    if (!sharded_heads && !recurrent && behaviour.window == 0) continue;
+    if (!heads && !recurrent && behaviour.window == 0) continue;
     // Whether the states are those of a layer that workers run, the model says (worker/engine/role_model.h).
-    if (recurrent && behaviour.role == Role::kTarget) continue;
+    if (recurrent && target) continue;
     const std::string_view what = recurrent               ? "recurrent state of a draft"
                                   : behaviour.window != 0 ? "windowed attention"
+                                  : target                ? "keys and values per head"
                                                           : "keys and values per head, sharded over context";
-    return MakeError(
-        {.code = absl::StatusCode::kFailedPrecondition,
-         .reason = reason::kBackendUnsupportedGroup,
-         .message = absl::StrFormat("group %s (%d layers) has %s; the workers of this version run latent "
-                                    "attention (MLA), whole caches of keys and values per head, and in "
-                                    "targets Kimi Delta Attention (KDA)",
-                                    group->name, group->layers.size(), what),
-         .metadata = {{"group", group->name}}});
+    return MakeError({.code = absl::StatusCode::kFailedPrecondition,
+                      .reason = reason::kBackendUnsupportedGroup,
+                      .message = absl::StrFormat(
+                          "group %s (%d layers) has %s; the workers of this version run latent "
+                          "attention (MLA), in targets Kimi Delta Attention (KDA), and in drafts whole "
+                          "caches of keys and values per head",
+                          group->name, group->layers.size(), what),
+                      .metadata = {{"group", group->name}}});
   }
   return absl::OkStatus();
 }

@@ -132,7 +132,7 @@ void WorkerNode::Activate(Deployment& d, const std::string& name, const PlanKey&
   LeaderLoopOptions loop;
   loop.key = key;
   loop.scheduler = std::move(plan->scheduler);
-  loop.drafts = plan->spec.plan.draft_tokens > 0;
+  loop.draft_tokens = plan->spec.plan.draft_tokens;
   loop.adaptive_verification = options_.adaptive_verification;
   std::set<std::string> seen = {plan->spec.sites.front().worker_address};
   for (const RankSite& site : plan->spec.sites) {

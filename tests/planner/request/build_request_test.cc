@@ -49,6 +49,26 @@ std::vector<std::string> EarlyRules(const PlanRequest& request) {
   return out;
 }
 
+// DFlash, DFlare and Domino predict in place, so their blocks hold the anchor beside the N tokens.
+TEST(BuildRequest, ABlockWhoseAnchorPredictsNothingHasARowMore) {
+  struct Pair {
+    std::string_view target, draft;
+    std::int64_t rows;
+  };
+  for (const Pair& c : {Pair{"qwen3-8b", "z-lab/Qwen3-8B-DFlash-b16", 6}, {"kimi-k3", "kimi-k3-dspark", 5}}) {
+    PlanOptions options;
+    options.draft_tokens = 5;
+    const PlanRequest request = BuildRequest(Catalogued(c.target), Catalogued(c.draft), options);
+    bool seen = false;
+    for (const LayerSpec& layer : request.layers) {
+      if (layer.id.role != Role::kDraft) continue;
+      seen = true;
+      EXPECT_EQ(layer.behaviour.block_rows, c.rows) << layer.name;
+    }
+    EXPECT_TRUE(seen) << c.draft;
+  }
+}
+
 TEST(BuildRequest, KimiK3WithItsDraft) {
   const PlanRequest request = KimiRequest(Options(8, 8));
   EXPECT_TRUE(request.early_refusals.empty());

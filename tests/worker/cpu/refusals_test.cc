@@ -22,6 +22,14 @@ void PrintTo(const RefusalCase& c, std::ostream* out) { *out << c.name; }
 PlanGroup& Draft(Plan& plan) { return plan.pools[0].groups[1]; }
 PlanGroup& Target(Plan& plan) { return plan.pools[0].groups[0]; }
 
+LayoutKey PerHead(std::int64_t heads) {
+  LayoutKey layout;
+  layout.kind = LayoutKind::kKeyValue;
+  layout.heads = heads;
+  layout.key_dim = layout.value_dim = 8;
+  return layout;
+}
+
 MlpShape BesideDense() {
   return {.intermediate = 64,
           .experts = 8,
@@ -61,28 +69,55 @@ const RefusalCase kCases[] = {
      "BACKEND_UNSUPPORTED_GROUP target.mla: layer layers.1 of the model is not attention with keys and "
      "values "
      "per head"},
-    {"keys and values sharded over context",
+    {"keys and values of a target",
      [](Plan& p, ModelRanksOptions& o) {
        o.target.layers[1].mixer = AttentionShape{.heads = 8, .kv_heads = 8, .head_dim = 8, .value_dim = 8};
-       Target(p).layers[1].layout = {
-           .kind = LayoutKind::kKeyValue, .sharded = true, .heads = 8, .states = {}, .ring = {}};
+       Target(p).layers[1].layout = PerHead(8);
      },
-     kUnimplemented,
-     "BACKEND_UNSUPPORTED_GROUP target.mla: layer layers.1 has keys and values that are sharded over "
-     "context"},
+     kUnimplemented, "target.mla: layer layers.1 keeps keys and values per head of a target"},
+    {"keys and values sharded over context",
+     [](Plan& p, ModelRanksOptions& o) {
+       o.draft->layers[1].mixer = AttentionShape{.heads = 8, .kv_heads = 8, .head_dim = 8, .value_dim = 8};
+       Draft(p).layers[1].layout = PerHead(8);
+       Draft(p).layers[1].layout.sharded = true;
+     },
+     kUnimplemented, "draft.mla: layer layers.1 has keys and values that are sharded over context"},
     {"windowed keys and values",
      [](Plan& p, ModelRanksOptions& o) {
-       o.target.layers[1].mixer =
+       o.draft->layers[1].mixer =
            AttentionShape{.heads = 8, .kv_heads = 8, .head_dim = 8, .value_dim = 8, .window = 4};
-       Target(p).layers[1].layout = {.kind = LayoutKind::kKeyValue, .heads = 8, .states = {}, .ring = {}};
+       Draft(p).layers[1].layout = PerHead(8);
      },
-     kUnimplemented, "BACKEND_UNSUPPORTED_GROUP target.mla: layer layers.1 has a window or chunks"},
+     kUnimplemented, "draft.mla: layer layers.1 has a window or chunks"},
+    {"heads that do not turn in pairs",
+     [](Plan& p, ModelRanksOptions& o) {
+       o.draft->layers[1].mixer = AttentionShape{.heads = 8, .kv_heads = 8, .head_dim = 1, .value_dim = 1};
+       Draft(p).layers[1].layout = PerHead(8);
+     },
+     kUnimplemented, "draft.mla: layer layers.1 has heads of 1 elements, which do not turn in pairs"},
     {"kv heads that ranks do not divide",
      [](Plan& p, ModelRanksOptions& o) {
-       o.target.layers[1].mixer = AttentionShape{.heads = 8, .kv_heads = 3, .head_dim = 8, .value_dim = 8};
-       Target(p).layers[1].layout = {.kind = LayoutKind::kKeyValue, .heads = 3, .states = {}, .ring = {}};
+       p.topology.tp = 2;
+       o.draft->layers[0].mixer = AttentionShape{.heads = 12, .kv_heads = 3, .head_dim = 8, .value_dim = 8};
+       Draft(p).layers[0].layout = PerHead(3);
      },
-     kInvalid, "do not divide the 8 heads over 3 kv heads"},
+     kInvalid, "2 tensor ranks do not divide the 12 heads over 3 kv heads"},
+    {"a Markov head behind an anchor that predicts nothing",
+     [](Plan&, ModelRanksOptions& o) { o.draft->draft->method = DraftMethod::kDflash; }, kUnimplemented,
+     "its draft has a Markov or confidence head"},
+    {"DFlash over attention over residuals",
+     [](Plan&, ModelRanksOptions& o) {
+       o.draft->draft->method = DraftMethod::kDflash;
+       o.draft->draft->markov_rank = 0;
+       o.target.residual_block = 2;
+     },
+     kUnimplemented, "a DFlash draft of a target with attention over residuals"},
+    {"blocks with another number of rows",
+     [](Plan& p, ModelRanksOptions&) {
+       p.draft_tokens = 3;
+       Draft(p).behaviour.block_rows = 4;
+     },
+     kInvalid, "the plan's blocks of the draft have 4 rows, those of small-draft have 3"},
     {"fp8 cache", [](Plan& p, ModelRanksOptions&) { Draft(p).layers[0].layout.dtype = DType::kFp8E4M3; },
      kUnimplemented, "keeps fp8_e4m3 elements"},
     {"attention that is not MLA",

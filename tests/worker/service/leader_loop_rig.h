@@ -179,7 +179,7 @@ struct Rig {
     options.on_drained = on_drained;
     options.on_failed = on_failed;
     options.waiting_max = waiting_max;
-    options.drafts = draft_tokens > 0;
+    options.draft_tokens = draft_tokens;
     options.adaptive_verification = adaptive_verification;
     if (now) options.now = now;
     return std::make_unique<LeaderLoop>(std::move(options));
