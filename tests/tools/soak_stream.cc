@@ -92,8 +92,20 @@ void SoakStream::Write() {
     FillQueue();
     return;
   }
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return over_ || !ReaderMayCancel(); });
+  }
   const std::lock_guard lock(write_mutex_);
   call_->WritesDone();
+}
+
+// Nothing may be written after the half-close.
+bool SoakStream::ReaderMayCancel() const {
+  return std::any_of(requests_.begin(), requests_.end(), [](const auto& entry) {
+    const Request& request = entry.second;
+    return request.script.cancel_after_events.has_value() && request.check.end() == End::kOpen;
+  });
 }
 
 bool SoakStream::Do(const Act& act) {
@@ -198,7 +210,10 @@ void SoakStream::Take(const wire::DecodeResponse& event) {
       if (waited > kLongestWait) wrong += absl::StrFormat(" no event for %d ms", waited.count());
       tally_.Said(event.tokens().token_ids_size(), waited);
       if (!was_running && request.check.running()) tally_.Joined();
-      if (request.check.end() != End::kOpen) tally_.Ended(request.check, was_running);
+      if (request.check.end() != End::kOpen) {
+        tally_.Ended(request.check, was_running);
+        changed_.notify_all();
+      }
       cancel = request.check.running() && request.script.cancel_after_events == request.check.events();
     }
   }

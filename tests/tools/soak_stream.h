@@ -51,6 +51,7 @@ class SoakStream {
   bool Do(const Act& act);
   bool Join(std::int64_t tag);
   bool Cancel(std::int64_t tag);
+  [[nodiscard]] bool ReaderMayCancel() const;  // mutex_ is held
   void FillQueue();
   void ForgetWaits();  // mutex_ is held: the client did not read
   void Read();
