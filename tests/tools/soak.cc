@@ -27,6 +27,7 @@ constexpr int kClients = 10;
 constexpr std::int64_t kFaultsMax = 20;  // then the rest would say nothing new
 constexpr std::chrono::seconds kSampleInterval{1};
 constexpr int kSamplesPerLine = 10;
+constexpr std::chrono::seconds kVarietyTime{120};  // by then every end of a request has occurred
 
 struct Flags {
   std::chrono::seconds time{1800};
@@ -121,6 +122,20 @@ void CheckMemory(const MemoryWatch& memory, Tally& tally) {
   if (!memory.Flat()) tally.Fault("memory is not flat");
 }
 
+// A soak that did not do what it is for has shown nothing.
+void CheckVariety(std::chrono::seconds time, Tally& tally) {
+  const Counts counts = tally.counts();
+  for (const std::int64_t streams : counts.streams) {
+    if (streams == 0) tally.Fault("a kind of stream did not occur: " + StreamsText(counts));
+  }
+  if (time < kVarietyTime) return;
+  for (const End end : {End::kLength, End::kStopToken, End::kCancelled, End::kTimeout, End::kNoSlot,
+                        End::kNoBlocks, End::kCut}) {
+    if (counts.ends[static_cast<std::size_t>(end)] == 0)
+      tally.Fault("an end did not occur: " + CountsText(counts));
+  }
+}
+
 int Finish(const Flags& flags, const Tally& tally) {
   const Counts counts = tally.counts();
   Say(absl::StrFormat("%s; drafted %d, accepted %d in %d target steps; longest wait for an event %d ms",
@@ -152,6 +167,7 @@ int Main(const Flags& flags) {
     const Load load(servers, flags.seed, answers, tally);
     Watch(flags.time, tally, memory);
   }
+  CheckVariety(flags.time, tally);
   CheckRoom(servers, room.value_or(""), tally);
   CheckMemory(memory, tally);
   if (const absl::Status stopped = servers.Stop(); !stopped.ok()) tally.Fault(stopped.ToString());

@@ -16,11 +16,10 @@ namespace kvasir::soak {
 
 inline constexpr char kDeployment[] = "soak";
 inline constexpr std::int64_t kContextTokens = 512;
-inline constexpr std::int64_t kPrefillChunk = 32;  // so that most prompts take several chunks
-inline constexpr std::int64_t kGreedyTokens = 96;  // the longest greedy answer asked for
-inline constexpr std::int64_t kSampledTokens =
-    48;                                          // every sampled answer: a draft's last block depends on it
-inline constexpr std::int32_t kEndOfText = 257;  // tools/pair/text.py
+inline constexpr std::int64_t kPrefillChunk = 32;   // so that most prompts take several chunks
+inline constexpr std::int64_t kGreedyTokens = 96;   // the longest greedy answer asked for
+inline constexpr std::int64_t kSampledTokens = 24;  // all: the last draft block depends on it
+inline constexpr std::int32_t kEndOfText = 257;     // tools/pair/text.py
 
 // Token ids: the beginning of text, then bytes. From about 30 to about 200 tokens.
 [[nodiscard]] const std::vector<std::vector<std::int32_t>>& Prompts();

@@ -20,8 +20,8 @@ namespace {
 
 namespace wire = worker::v1;
 
-// Tokens that a request reserves. The last ones take a block each.
-constexpr std::int64_t kSizes[] = {512, 512, 512, 256, 256, 128, 128, 64, 64, 32, 32};
+// Tokens that a request reserves. The last ones take one block of each pool.
+constexpr std::int64_t kSizes[] = {512, 512, 256, 256, 128, 128, 64, 64, 32, 32, 16, 16, 8, 8};
 static_assert(kSizes[0] == kContextTokens);
 
 wire::DecodeRequest JoinOf(std::int64_t tag, std::int64_t size) {
@@ -46,9 +46,8 @@ absl::StatusOr<std::string> MeasureRoom(wire::WorkerService::Stub& leader) {
   wire::DecodeResponse event;
   while (call->Read(&event)) {
     if (event.has_joined()) answers[event.tag()] = std::to_string(kSizes[event.tag() - 1]);
-    if (event.has_error()) answers[event.tag()] = event.error().reason();
-    if (static_cast<std::int64_t>(answers.size()) < tag) continue;
-    if (tag == 0) continue;
+    if (event.has_error()) answers.emplace(event.tag(), "-");
+    if (tag == 0 || static_cast<std::int64_t>(answers.size()) < tag) continue;
     wire::DecodeRequest cancel;
     for (; tag > 0; --tag) {
       cancel.mutable_cancel()->set_tag(tag);

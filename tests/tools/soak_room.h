@@ -10,7 +10,7 @@
 namespace kvasir::soak {
 
 // Joins requests that reserve less and less, each twice, on a deployment that is otherwise idle, and cancels
-// all of them: which were admitted. With fewer free blocks it is another answer. "512 512 refused 256 ...".
+// all of them: which were admitted. With fewer free blocks it is another answer. "512 - 256 - ...".
 [[nodiscard]] absl::StatusOr<std::string> MeasureRoom(worker::v1::WorkerService::Stub& leader);
 
 }  // namespace kvasir::soak

@@ -71,6 +71,9 @@ RequestScript RequestOf(Dice& dice) {
 StreamScript WriteScript(std::uint64_t seed, std::int64_t number) {
   Dice dice(seed, number);
   StreamScript script{.number = number, .kind = KindOf(number, dice), .own_connection = dice.Percent(50)};
+  // A connection's windows grow with what it carries, and a shared one's would take in all that a queue
+  // holds.
+  script.own_connection |= script.kind == StreamKind::kDeaf;
   if (script.kind == StreamKind::kPauses) {
     script.after_events = dice.Number(1, 60);
     script.time = dice.Time(500, 4000);

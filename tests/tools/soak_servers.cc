@@ -25,7 +25,8 @@ constexpr std::chrono::seconds kDrain{10};
 constexpr std::chrono::seconds kStopMax = kDrain + std::chrono::seconds(5);
 constexpr std::size_t kLogBytes = 4000;
 
-// Room for eight short requests, and for fewer long ones: both refusals occur.
+// Eight slots, and blocks for one request of the whole context or about seven short ones: both refusals
+// occur.
 std::vector<std::string> PlanFlags() {
   return {"--target",
           KVASIR_SOURCE_DIR "/tests/data/pair/target",
@@ -38,7 +39,7 @@ std::vector<std::string> PlanFlags() {
           "--dcp",
           "2",
           "--kv-memory",
-          "1536KiB",
+          "1280KiB",
           "--context",
           std::to_string(kContextTokens),
           "--prefill-chunk",

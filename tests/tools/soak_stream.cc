@@ -20,10 +20,10 @@ using std::chrono::milliseconds;
 constexpr std::chrono::minutes kLongest{5};
 // A request that can be computed and whose client reads gets its next tokens sooner, whoever else does not
 // read.
-constexpr std::chrono::seconds kLongestWait{15};
+constexpr std::chrono::seconds kLongestWait{30};
 // Wrong requests, whose answers fill the queue of a client that does not read, and the windows of the
 // transport.
-constexpr std::int64_t kWrongRequests = 20'000;
+constexpr std::int64_t kWrongRequests = 8'000;
 constexpr std::int64_t kWrongTag = 1'000'000;
 
 milliseconds Since(SoakStream::Clock::time_point begin) {
