@@ -27,7 +27,7 @@ constexpr int kClients = 10;
 constexpr std::int64_t kFaultsMax = 20;  // then the rest would say nothing new
 constexpr std::chrono::seconds kSampleInterval{1};
 constexpr int kSamplesPerLine = 10;
-constexpr std::chrono::seconds kVarietyTime{120};  // by then every end of a request has occurred
+constexpr std::chrono::seconds kVarietyTime{600};  // by then every end of a request has occurred
 
 struct Flags {
   std::chrono::seconds time{1800};

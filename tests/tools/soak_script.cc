@@ -45,17 +45,17 @@ std::vector<std::int32_t> StopsOf(Dice& dice) {
   return {dice.Percent(50) ? 'e' : ' '};
 }
 
-RequestScript RequestOf(Dice& dice) {
+RequestScript RequestOf(bool patient, Dice& dice) {
   RequestScript request;
   request.prompt = dice.Index(Prompts().size());
   request.way = dice.Index(Ways().size());
   // Now and then a long one, which takes the room of several.
   request.limit = !Ways()[request.way].greedy() ? kSampledTokens
-                  : dice.Percent(20)            ? kGreedyTokens
+                  : dice.Percent(30)            ? kGreedyTokens
                                                 : dice.Number(1, 40);
   request.stops = StopsOf(dice);
   request.logprobs = dice.Percent(30);
-  request.wait = dice.Percent(65);
+  request.wait = dice.Percent(60) && patient;
   if (dice.Percent(12)) request.timeout = dice.Time(1, 2500);
   request.pause = dice.Percent(40) ? milliseconds(0) : dice.Time(1, 600);
   if (dice.Percent(10)) {
@@ -83,8 +83,10 @@ StreamScript WriteScript(std::uint64_t seed, std::int64_t number) {
   } else if (script.kind == StreamKind::kDeadline) {
     script.time = dice.Time(20, 3000);
   }
+  // While others wait, a request that does not is refused for their sake; so at times nobody waits.
+  const bool patient = number / 32 % 4 != 3;
   const std::int64_t requests = dice.Number(1, 8);
-  for (std::int64_t i = 0; i < requests; ++i) script.requests.push_back(RequestOf(dice));
+  for (std::int64_t i = 0; i < requests; ++i) script.requests.push_back(RequestOf(patient, dice));
   return script;
 }
 

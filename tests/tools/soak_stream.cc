@@ -17,7 +17,7 @@ namespace wire = worker::v1;
 using std::chrono::milliseconds;
 
 // A stream that lasts longer is stuck.
-constexpr std::chrono::minutes kLongest{5};
+constexpr std::chrono::minutes kLongest{15};
 // A request that can be computed and whose client reads gets its next tokens sooner, whoever else does not
 // read.
 constexpr std::chrono::seconds kLongestWait{30};
