@@ -28,8 +28,7 @@ std::vector<std::vector<std::int32_t>> MakePrompts() {
       "Say winter 4 times.",
       "Anna has 24 apples and gives 9 away. How many now?",
       "Sort 62, 5, 40. Sort 9, 88, 13. Sort 71, 70, 2. Sort 33, 3, 30. Sort 16, 61, 6. Sort 20, 10, 0.",
-      "Reverse red, green, blue. Name the day after Monday. What sound does a cow make? How many legs has an "
-      "ant? What colour is snow? Multiply 6 by 7. Is 5 odd? Which month is before May?",
+      "Reverse red, green, blue. Name the day after Monday. What sound does a cow make? Multiply 6 by 7.",
   };
   std::vector<std::vector<std::int32_t>> prompts;
   for (const char* question : questions) {

@@ -21,7 +21,7 @@ inline constexpr std::int64_t kGreedyTokens = 96;   // the longest greedy answer
 inline constexpr std::int64_t kSampledTokens = 24;  // all: the last draft block depends on it
 inline constexpr std::int32_t kEndOfText = 257;     // tools/pair/text.py
 
-// Token ids: the beginning of text, then bytes. From about 30 to about 200 tokens.
+// Token ids: the beginning of text, then bytes. From about 20 to about 100 tokens.
 [[nodiscard]] const std::vector<std::vector<std::int32_t>>& Prompts();
 
 // A way to choose tokens. Without temperature: greedily.

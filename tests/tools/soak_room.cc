@@ -57,6 +57,7 @@ absl::StatusOr<std::string> MeasureRoom(wire::WorkerService::Stub& leader) {
   }
   KVASIR_RETURN_IF_ERROR(FromGrpcStatus(call->Finish()));
   std::vector<std::string> admitted;
+  admitted.reserve(answers.size());
   for (const auto& [its, answer] : answers) admitted.push_back(answer);
   return absl::StrJoin(admitted, " ");
 }

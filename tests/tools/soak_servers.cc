@@ -21,6 +21,9 @@ namespace {
 
 namespace wire = worker::v1;
 
+constexpr char kTarget[] = KVASIR_SOURCE_DIR "/tests/data/pair/target";
+constexpr char kDraft[] = KVASIR_SOURCE_DIR "/tests/data/pair/draft";
+constexpr char kCheckpointRoot[] = "--checkpoint-root=" KVASIR_SOURCE_DIR "/tests/data";
 constexpr std::chrono::seconds kDrain{10};
 constexpr std::chrono::seconds kStopMax = kDrain + std::chrono::seconds(5);
 constexpr std::size_t kLogBytes = 4000;
@@ -29,9 +32,9 @@ constexpr std::size_t kLogBytes = 4000;
 // occur.
 std::vector<std::string> PlanFlags() {
   return {"--target",
-          KVASIR_SOURCE_DIR "/tests/data/pair/target",
+          kTarget,
           "--draft",
-          KVASIR_SOURCE_DIR "/tests/data/pair/draft",
+          kDraft,
           "--draft-tokens",
           "5",
           "--tp",
@@ -88,8 +91,7 @@ absl::StatusOr<std::unique_ptr<SoakServers>> SoakServers::Start() {
       testing::StartServer("kvasir-planner", {"--state-dir=" + servers->state_.path() + "/planner", drain});
   for (testing::WorkerServer& worker : servers->workers_) {
     testing::Server& server = worker;
-    server = testing::StartServer(
-        "kvasir-worker", {"--checkpoint-root=" KVASIR_SOURCE_DIR "/tests/data", "--memory=64MiB", drain});
+    server = testing::StartServer("kvasir-worker", {kCheckpointRoot, "--memory=64MiB", drain});
     if (worker.channel != nullptr) worker.stub = wire::WorkerService::NewStub(worker.channel);
   }
   for (const testing::Server* server :

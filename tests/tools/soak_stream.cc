@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -75,7 +76,9 @@ std::vector<SoakStream::Act> SoakStream::Plan() const {
   if (script_.kind == StreamKind::kDrops && script_.time.count() > 0) {
     acts.push_back({script_.time, Act::Kind::kDrop});
   }
-  std::stable_sort(acts.begin(), acts.end(), [](const Act& a, const Act& b) { return a.at < b.at; });
+  std::sort(acts.begin(), acts.end(), [](const Act& a, const Act& b) {
+    return std::tie(a.at, a.tag, a.kind) < std::tie(b.at, b.tag, b.kind);
+  });
   return acts;
 }
 
