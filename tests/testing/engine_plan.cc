@@ -16,7 +16,7 @@ namespace kvasir::testing {
 namespace {
 
 ModelDescription ModelOf(const EnginePlanOptions& options, Role role) {
-  if (role == Role::kDraft) return options.hybrid ? HybridDraft() : SmallDraft();
+  if (role == Role::kDraft) return options.hybrid ? HybridDraft() : SmallDraft(options.markov_head);
   if (options.hybrid) return options.experts ? HybridExpertsTarget() : HybridTarget();
   return options.experts ? SmallExpertsTarget() : SmallTarget();
 }

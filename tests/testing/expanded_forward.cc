@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <utility>
 #include <variant>
 
 #include "common/geometry/bf16.h"
@@ -103,11 +104,42 @@ ExpandedRow ExpandedForward::Row(const RoleLayer& layer, const std::vector<doubl
   return row;
 }
 
-void ExpandedForward::Attention(const RoleLayer& layer, const std::vector<ExpandedRow>& cache,
-                                std::size_t visible, std::int64_t position, std::vector<double>* x) const {
+std::vector<double> ExpandedForward::Mixture(const Stream& stream, const float* norm,
+                                             const float* proj) const {
+  if (norm == nullptr || stream.blocks.empty()) return stream.x;
+  Matrix sources = stream.blocks;
+  sources.push_back(stream.x);
+  std::vector<double> scores;
+  for (const std::vector<double>& source : sources) scores.push_back(Times(proj, 1, Norm(source, norm))[0]);
+  const double largest = *std::max_element(scores.begin(), scores.end());
+  double sum = 0;
+  std::vector<double> mixed(stream.x.size(), 0.0);
+  for (std::size_t s = 0; s < sources.size(); ++s) {
+    const double weight = std::exp(scores[s] - largest);
+    sum += weight;
+    for (std::size_t i = 0; i < mixed.size(); ++i) mixed[i] += weight * sources[s][i];
+  }
+  for (double& value : mixed) value /= sum;
+  return mixed;
+}
+
+std::vector<double> ExpandedForward::MixerInput(const RoleLayer& layer, const Stream& stream) const {
+  const LayerWeights& w = layer.weights;
+  return Norm(Mixture(stream, w.attention_residual_norm, w.attention_residual_proj), w.attention_norm);
+}
+
+void ExpandedForward::AddMixer(const RoleLayer& layer, const std::vector<double>& out, Stream* stream) const {
+  if (model_.residual_block > 0 && layer.index % model_.residual_block == 0) {
+    stream->blocks.push_back(std::exchange(stream->x, std::vector<double>(out.size(), 0.0)));
+  }
+  AddTo(stream->x, out);
+}
+
+std::vector<double> ExpandedForward::Attention(const RoleLayer& layer, const std::vector<double>& normed,
+                                               const std::vector<ExpandedRow>& cache, std::size_t visible,
+                                               std::int64_t position) const {
   const MlaLayer& mla = layer.mla();
   const MlaWeights& w = mla.weights;
-  const std::vector<double> normed = Norm(*x, layer.weights.attention_norm);
   std::vector<double> query_in = normed;
   if (w.q_down != nullptr) {
     query_in = Norm(Times(w.q_down, static_cast<std::size_t>(mla.shape.q_lora_rank), normed), w.q_norm);
@@ -127,25 +159,26 @@ void ExpandedForward::Attention(const RoleLayer& layer, const std::vector<Expand
     const std::vector<double> gate = Times(w.gate, values.size(), normed);
     for (std::size_t i = 0; i < values.size(); ++i) values[i] *= Sigmoid(gate[i]);
   }
-  AddTo(*x, Times(w.out, x->size(), values));
+  return Times(w.out, normed.size(), values);
 }
 
 void ExpandedForward::Layer(const RoleLayer& layer, const std::vector<ExpandedRow>& cache,
-                            std::size_t visible, std::int64_t position, std::vector<double>* x) const {
-  Attention(layer, cache, visible, position, x);
-  Mlp(layer, x);
+                            std::size_t visible, std::int64_t position, Stream* stream) const {
+  AddMixer(layer, Attention(layer, MixerInput(layer, *stream), cache, visible, position), stream);
+  Mlp(layer, stream);
 }
 
-void ExpandedForward::RecurrentLayer(const RoleLayer& layer, Matrix* x) const {
+void ExpandedForward::RecurrentLayer(const RoleLayer& layer, std::vector<Stream>* streams) const {
   const KdaLayer& kda = std::get<KdaLayer>(layer.mixer);
   Matrix normed;
-  for (const std::vector<double>& row : *x) normed.push_back(Norm(row, layer.weights.attention_norm));
-  Matrix values(x->size(), std::vector<double>(static_cast<std::size_t>(kda.width())));
+  for (const Stream& stream : *streams) normed.push_back(MixerInput(layer, stream));
+  Matrix values(streams->size(), std::vector<double>(static_cast<std::size_t>(kda.width())));
   for (std::size_t h = 0; h < static_cast<std::size_t>(kda.heads); ++h)
     RecurrentHead(kda, h, normed, &values);
-  for (std::size_t t = 0; t < x->size(); ++t) {
-    AddTo((*x)[t], Times(kda.weights.out, (*x)[t].size(), values[t]));
-    Mlp(layer, &(*x)[t]);
+  for (std::size_t t = 0; t < streams->size(); ++t) {
+    Stream* stream = &(*streams)[t];
+    AddMixer(layer, Times(kda.weights.out, stream->x.size(), values[t]), stream);
+    Mlp(layer, stream);
   }
 }
 
@@ -205,8 +238,10 @@ void ExpandedForward::RecurrentHead(const KdaLayer& layer, std::size_t head, con
   }
 }
 
-void ExpandedForward::Mlp(const RoleLayer& layer, std::vector<double>* x) const {
-  AddTo(*x, ExpandedMlp(layer, static_cast<double>(model_.eps), Norm(*x, layer.weights.mlp_norm)));
+void ExpandedForward::Mlp(const RoleLayer& layer, Stream* stream) const {
+  const LayerWeights& w = layer.weights;
+  const std::vector<double> in = Norm(Mixture(*stream, w.mlp_residual_norm, w.mlp_residual_proj), w.mlp_norm);
+  AddTo(stream->x, ExpandedMlp(layer, static_cast<double>(model_.eps), in));
 }
 
 std::vector<double> ExpandedForward::Embedding(std::int32_t token) const {
@@ -214,8 +249,12 @@ std::vector<double> ExpandedForward::Embedding(std::int32_t token) const {
   return {row, row + model_.hidden};
 }
 
-std::vector<double> ExpandedForward::Logits(const std::vector<double>& x) const {
-  return Times(model_.head, static_cast<std::size_t>(model_.vocab), Norm(x, model_.final_norm));
+std::vector<double> ExpandedForward::HeadInput(const Stream& stream) const {
+  return Norm(Mixture(stream, model_.output_residual_norm, model_.output_residual_proj), model_.final_norm);
+}
+
+std::vector<double> ExpandedForward::Logits(const Stream& stream) const {
+  return Times(model_.head, static_cast<std::size_t>(model_.vocab), HeadInput(stream));
 }
 
 std::vector<double> ExpandedForward::Head(const MlaLayer& layer, const double* query, std::size_t h,

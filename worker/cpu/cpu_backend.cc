@@ -67,6 +67,7 @@ class Runner {
   absl::Status operator()(const GatherColumnsOp& op) { return collectives_.GatherColumns(op); }
   absl::Status operator()(const AddOp& op) { return Done(cpu::Add, op); }
   absl::Status operator()(const SwiGluOp& op) { return Done(cpu::SwiGlu, op); }
+  absl::Status operator()(const MixResidualsOp& op) { return Done(cpu::MixResiduals, op); }
   absl::Status operator()(const SigmoidGateOp& op) { return Done(cpu::SigmoidGate, op); }
   absl::Status operator()(const CopyRowsOp& op) { return Done(cpu::CopyRows, op); }
   absl::Status operator()(const ArgmaxOp& op) { return Done(cpu::Argmax, op); }

@@ -100,6 +100,13 @@ absl::StatusOr<std::vector<std::int32_t>> PassRunner::ReadDrafted(const PassShap
   return ReadTokens(buffers_.outputs().drafted, shape.rows());
 }
 
+absl::StatusOr<std::vector<float>> PassRunner::ReadConfidences(const PassShape& shape) {
+  std::vector<float> confidences(static_cast<std::size_t>(shape.rows()));
+  KVASIR_RETURN_IF_ERROR(backend_.Read(std::as_writable_bytes(std::span(confidences)),
+                                       reinterpret_cast<const std::byte*>(buffers_.outputs().confidences)));
+  return confidences;
+}
+
 absl::StatusOr<std::vector<float>> PassRunner::ReadLogits(std::int64_t first, std::int64_t rows) {
   const std::int64_t vocab = options_.target.vocab;
   std::vector<float> logits(static_cast<std::size_t>(rows * vocab));

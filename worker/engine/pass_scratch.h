@@ -17,6 +17,7 @@ namespace kvasir {
 struct PassScratch {
   float* x = nullptr;                  // [rows, hidden]: the residual stream
   float* normed = nullptr;             // [rows, hidden]
+  float* residual_blocks = nullptr;    // [blocks, rows, hidden]: what attention over residuals looks at
   float* branch = nullptr;             // [rows, hidden]: what attention or MLP adds
   float* q_latent = nullptr;           // [rows, q_lora]
   float* q = nullptr;                  // [rows, heads, nope + rope]

@@ -61,16 +61,9 @@ absl::Status CheckModel(const PlanGroup& group, const ModelDescription& model) {
   const bool rotates =
       model.rope.kind == RopeKind::kYarn && model.rope.partial == 1.0 && model.rope.local_theta == 0.0;
   if (!rotates) return Unsupported(group, "its rotary embedding is neither plain nor YaRN over all lanes");
-  if (model.residual_block != 0) {
-    return Unsupported(
-        group, absl::StrFormat("it has attention residuals over blocks of %d layers", model.residual_block));
-  }
   if (!model.draft.has_value()) return absl::OkStatus();
   if (model.draft->method != DraftMethod::kDspark || model.draft->head_vocab != 0) {
     return Unsupported(group, "its draft is not DSpark with the whole vocabulary");
-  }
-  if (model.draft->markov_head != MarkovHead::kVanilla) {
-    return Unsupported(group, "its draft's Markov head is gated or recurrent");
   }
   return absl::OkStatus();
 }
@@ -138,6 +131,7 @@ absl::StatusOr<RoleLayer> MakeLayer(const Plan& plan, const PlanPool& pool, cons
   const std::int64_t tp = plan.topology.tp;
   ShardMlp(described.mlp, tp, &layer);
   layer.group = group.id.value();
+  layer.index = described.index;
   return layer;
 }
 
@@ -184,9 +178,22 @@ void DeclareMla(const std::string& prefix, const RankPlace& place, std::int64_t 
   weights.Add(project, ColumnShard(project, place.rank, tp), &out.out);
 }
 
+// The weights of one attention over residuals.
+void DeclareMixture(const std::string& prefix, std::int64_t hidden, WeightSet& weights, const float** norm,
+                    const float** proj) {
+  weights.AddWhole(NormSpec(prefix + "_residual_norm", hidden), norm);
+  weights.AddWhole(MatrixSpec(prefix + "_residual_proj", 1, hidden), proj);
+}
+
 void DeclareMixer(const std::string& prefix, const RankPlace& place, const ModelDescription& model,
                   WeightSet& weights, RoleLayer* layer) {
-  weights.AddWhole(NormSpec(prefix + "attention_norm", model.hidden), &layer->weights.attention_norm);
+  LayerWeights& out = layer->weights;
+  weights.AddWhole(NormSpec(prefix + "attention_norm", model.hidden), &out.attention_norm);
+  if (model.residual_block > 0) {
+    DeclareMixture(prefix + "attention", model.hidden, weights, &out.attention_residual_norm,
+                   &out.attention_residual_proj);
+    DeclareMixture(prefix + "mlp", model.hidden, weights, &out.mlp_residual_norm, &out.mlp_residual_proj);
+  }
   if (auto* kda = std::get_if<KdaLayer>(&layer->mixer)) {
     DeclareKdaWeights(prefix, place, model.hidden, weights, kda);
     return;
@@ -195,6 +202,27 @@ void DeclareMixer(const std::string& prefix, const RankPlace& place, const Model
   DeclareMla(prefix, place, model.hidden, weights, &mla);
   if (!mla.shape.rotate) return;
   weights.AddTable(RopeFrequencies(model.rope, mla.shape.rope_dim), &mla.weights.frequencies);
+}
+
+void DeclareHeads(const std::string& prefix, const RoleModel& model, WeightSet& weights, DraftHeads* out) {
+  const std::int64_t rank = out->markov_rank;
+  const std::int64_t hidden = model.hidden;
+  const auto whole = [&](WeightSpec spec, const float** to) { weights.AddWhole(std::move(spec), to); };
+  if (rank > 0) {
+    whole(MarkovInSpec(prefix + "markov", model.vocab, rank), &out->markov_in);
+    whole(MarkovOutSpec(prefix + "markov", model.vocab, rank), &out->markov_out);
+    if (out->markov_head == MarkovHead::kGated) {
+      whole(MatrixSpec(prefix + "markov_gate", rank, hidden + rank), &out->markov_mix);
+      whole(MatrixSpec(prefix + "markov_gate_bias", 1, rank), &out->markov_mix_bias);
+    } else if (out->markov_head == MarkovHead::kRnn) {
+      whole(MatrixSpec(prefix + "markov_joint", 3 * rank, 2 * rank + hidden), &out->markov_mix);
+      whole(MatrixSpec(prefix + "markov_joint_bias", 1, 3 * rank), &out->markov_mix_bias);
+    }
+  }
+  if (!out->has_confidence) return;
+  const std::int64_t width = hidden + (out->confidence_markov ? rank : 0);
+  whole(MatrixSpec(prefix + "confidence", 1, width), &out->confidence);
+  whole(MatrixSpec(prefix + "confidence_bias", 1, 1), &out->confidence_bias);
 }
 
 }  // namespace
@@ -210,6 +238,7 @@ absl::StatusOr<RoleModel> MakeRoleModel(const Plan& plan, const RankPlace& place
   out.vocab_local = model.vocab % out.tensor_ranks == 0 ? model.vocab / out.tensor_ranks : model.vocab;
   out.eps = static_cast<float>(model.rms_eps);
   out.rope_magnitude = RopeMagnitude(model.rope);
+  out.residual_block = model.residual_block;
   out.layers.resize(model.layers.size());
   std::vector<bool> seen(model.layers.size(), false);
   for (const PlanPool& pool : plan.pools) {
@@ -275,14 +304,15 @@ void DeclareWeights(const ModelDescription& model, const RankPlace& place, Weigh
   // has learned nothing, only colours.
   constexpr int kDraftNormExponent = -2;
   whole(NormSpec(prefix + "final_norm", out->hidden, draft ? kDraftNormExponent : 0), &out->final_norm);
+  if (out->residual_block > 0) {
+    DeclareMixture(prefix + "output", out->hidden, weights, &out->output_residual_norm,
+                   &out->output_residual_proj);
+  }
   if (!draft) return;
   const std::int64_t taps = static_cast<std::int64_t>(out->taps.size());
   whole(MatrixSpec(prefix + "context_proj", out->hidden, taps * out->tap_hidden), &out->context_proj);
   whole(NormSpec(prefix + "context_norm", out->hidden), &out->context_norm);
-  if (out->markov_rank > 0) {
-    whole(MarkovInSpec(prefix + "markov", out->vocab, out->markov_rank), &out->markov_in);
-    whole(MarkovOutSpec(prefix + "markov", out->vocab, out->markov_rank), &out->markov_out);
-  }
+  DeclareHeads(prefix, *out, weights, &out->heads);
 }
 
 }  // namespace kvasir

@@ -73,6 +73,8 @@ TEST_P(VariantTest, MatchesTheExpandedForward) {
     const CachelessDraft draft = (*model)->Draft(target.taps, 11, kDraft);
     EXPECT_LE(RelativeDifference<double>(got->draft.logits, draft.logits), tolerance);
     EXPECT_EQ(got->draft.drafted, draft.drafted);
+    if (!GetParam().draft.draft->confidence_head) continue;
+    EXPECT_LE(RelativeDifference<double>(got->draft.confidences, draft.confidences), tolerance);
   }
 }
 
@@ -96,6 +98,7 @@ TEST_P(VariantTest, TensorAndContextRanksGiveTheSameLogits) {
     EXPECT_LE(RelativeDifference<float>(got->draft.logits, want->draft.logits), 1e-5);
     EXPECT_EQ(got->target.next_ids, want->target.next_ids);
     EXPECT_EQ(got->draft.drafted, want->draft.drafted);
+    EXPECT_LE(RelativeDifference<float>(got->draft.confidences, want->draft.confidences), 1e-5);
   }
 }
 

@@ -70,8 +70,6 @@ const RefusalCase kCases[] = {
     {"experts beside a dense MLP",
      [](Plan&, ModelRanksOptions& o) { o.target.layers[2].mlp = BesideDense(); }, kUnimplemented,
      "BACKEND_UNSUPPORTED_GROUP target.mla: layer layers.2 has a dense MLP beside its experts"},
-    {"attention residuals", [](Plan&, ModelRanksOptions& o) { o.target.residual_block = 12; }, kUnimplemented,
-     "BACKEND_UNSUPPORTED_GROUP target.mla: it has attention residuals over blocks of 12 layers"},
     {"further cache",
      [](Plan&, ModelRanksOptions& o) { o.target.layers[0].extra = {IndexerShape{8, 16, 32}}; },
      kUnimplemented, "BACKEND_UNSUPPORTED_GROUP target.mla: layer layers.0 keeps a further cache (indexer)"},

@@ -65,6 +65,23 @@ ModelVariant OwnTables() {
   return v;
 }
 
+ModelVariant GatedHead() {
+  ModelVariant v = PlainModels();
+  v.name = "gated Markov head, confidence that sees it";
+  v.draft.draft->markov_head = MarkovHead::kGated;
+  v.draft.draft->confidence_head = true;
+  return v;
+}
+
+ModelVariant RecurrentHead() {
+  ModelVariant v = PlainModels();
+  v.name = "recurrent Markov head, confidence of the hidden state alone";
+  v.draft.draft->markov_head = MarkovHead::kRnn;
+  v.draft.draft->confidence_head = true;
+  v.draft.draft->confidence_markov = false;
+  return v;
+}
+
 ModelVariant SoftmaxExperts() {
   ModelVariant v = PlainModels();
   v.name = "experts by softmax, of a width that ranks do not divide";
@@ -113,6 +130,17 @@ ModelVariant SigmoidExperts() {
   return v;
 }
 
+namespace {
+
+ModelVariant AttentionOverResiduals(std::int64_t block) {
+  ModelVariant v = SigmoidExperts();
+  v.name = "attention over residuals of blocks of " + std::to_string(block);
+  v.target.residual_block = block;
+  return v;
+}
+
+}  // namespace
+
 void PrintTo(const ModelVariant& v, std::ostream* out) { *out << v.name; }
 
 ModelVariant PlainModels() {
@@ -124,8 +152,19 @@ ModelVariant PlainModels() {
 }
 
 std::vector<ModelVariant> AllModelVariants() {
-  return {PlainModels(), NopeWithGate(),   YarnTarget(),     Undivided(),
-          OwnTables(),   SigmoidExperts(), SoftmaxExperts(), LatentExperts()};
+  return {PlainModels(),
+          NopeWithGate(),
+          YarnTarget(),
+          Undivided(),
+          OwnTables(),
+          SigmoidExperts(),
+          SoftmaxExperts(),
+          LatentExperts(),
+          GatedHead(),
+          RecurrentHead(),
+          AttentionOverResiduals(1),
+          AttentionOverResiduals(2),
+          AttentionOverResiduals(5)};
 }
 
 ModelRanksOptions OptionsOf(const ModelVariant& variant, std::int64_t tp, std::int64_t dcp, DType dtype) {
