@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "tests/tools/soak_learn.h"
 #include "tests/tools/soak_memory.h"
 #include "tests/tools/soak_room.h"
 #include "tests/tools/soak_servers.h"

@@ -255,25 +255,4 @@ void SoakStream::Fault(std::int64_t tag, const std::string& what) {
   tally_.Fault(absl::StrFormat("stream %d, request %d: %s", script_.number, tag, what));
 }
 
-Answers LearnAnswers(wire::WorkerService::Stub& leader, Tally& tally) {
-  StreamScript script{.number = -1};
-  for (const std::size_t way : Answers::WaysToLearn()) {
-    for (std::size_t prompt = 0; prompt < Prompts().size(); ++prompt) {
-      script.requests.push_back({.prompt = prompt,
-                                 .way = way,
-                                 .limit = Ask(prompt, way).max_tokens(),
-                                 .logprobs = true,
-                                 .wait = true});
-    }
-  }
-  SoakStream stream(leader, script, nullptr, tally);
-  stream.Play();
-  Answers answers;
-  for (std::size_t i = 0; i < script.requests.size(); ++i) {
-    const RequestScript& asked = script.requests[i];
-    answers.Set(asked.prompt, asked.way, stream.request(static_cast<std::int64_t>(i) + 1).said());
-  }
-  return answers;
-}
-
 }  // namespace kvasir::soak

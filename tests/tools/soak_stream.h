@@ -76,9 +76,6 @@ class SoakStream {
   bool over_ = false;  // nothing more is to be read
 };
 
-// Asks everything once, beside each other.
-[[nodiscard]] Answers LearnAnswers(worker::v1::WorkerService::Stub& leader, Tally& tally);
-
 }  // namespace kvasir::soak
 
 #endif  // KVASIR_TESTS_TOOLS_SOAK_STREAM_H_
