@@ -25,6 +25,8 @@ RoleModel WholeModel(Role role, const ModelDescription& model) {
     RoleLayer layer;
     if (const auto* kda = std::get_if<KdaShape>(&described.mixer)) {
       layer.mixer = KdaLayer{.shape = *kda, .heads = kda->heads};
+    } else if (const auto* gqa = std::get_if<AttentionShape>(&described.mixer)) {
+      layer.mixer = GqaLayer{.shape = *gqa, .heads = gqa->heads, .kv_heads = gqa->kv_heads};
     } else {
       const auto& mla = std::get<MlaShape>(described.mixer);
       layer.mixer = MlaLayer{.shape = mla, .heads = mla.heads};

@@ -70,6 +70,21 @@ ModelDescription SmallDraft(MarkovHead head) {
   return model;
 }
 
+ModelDescription SmallDflash() {
+  ModelDescription model = SmallModel("test/small-dflash", 2, 0);
+  model.architecture = "DFlashDraftModel";
+  for (ModelLayer& layer : model.layers) {
+    layer.mixer = AttentionShape{.heads = 8, .kv_heads = 2, .head_dim = 8, .value_dim = 8};
+  }
+  model.draft = DraftShape{.method = DraftMethod::kDflash,
+                           .causal = false,
+                           .target_taps = {0, 1},
+                           .target_hidden = 32,
+                           .target_layers = 2,
+                           .mask_token = kSmallVocab - 1};
+  return model;
+}
+
 ModelDescription HybridTarget() {
   ModelDescription model = SmallModel("test/hybrid-target", 4, 24);
   model.architecture = "KimiLinearForCausalLM";
@@ -111,6 +126,7 @@ ModelDescription DraftOf(const Plan& plan) {
   for (const MarkovHead head : {MarkovHead::kVanilla, MarkovHead::kGated, MarkovHead::kRnn}) {
     if (ModelDescription model = SmallDraft(head); model.name == plan.draft.name) return model;
   }
+  if (plan.draft.name == SmallDflash().name) return SmallDflash();
   return HybridDraft();
 }
 

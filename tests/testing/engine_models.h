@@ -18,6 +18,9 @@ inline constexpr std::int64_t kSmallVocab = 96;
 [[nodiscard]] ModelDescription SmallExpertsTarget();
 // 2 layers over the target's tapped layers, Markov and confidence heads, the target's embedding and head.
 [[nodiscard]] ModelDescription SmallDraft(MarkovHead head = MarkovHead::kVanilla);
+// DFlash: as SmallDraft, but layers have keys and values per head (8 heads of 8 over 2), the block's anchor
+// predicts nothing, and there are no heads behind it.
+[[nodiscard]] ModelDescription SmallDflash();
 // 4 layers: KDA (8 heads of 8, kernel 4), MLA without rotation, KDA with K3's gates, KDA; else as
 // SmallTarget.
 [[nodiscard]] ModelDescription HybridTarget();

@@ -18,10 +18,11 @@ void AddTo(std::vector<double>& x, const std::vector<double>& y) {
 
 double Sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
-// Of the first MLA layer; all of a model have as many.
+// Of the first layer that turns; all of a model have as many.
 std::int64_t RotaryLanes(const RoleModel& model) {
   for (const RoleLayer& layer : model.layers) {
     if (const auto* mla = std::get_if<MlaLayer>(&layer.mixer)) return mla->shape.rope_dim;
+    if (const auto* gqa = std::get_if<GqaLayer>(&layer.mixer)) return gqa->shape.head_dim;
   }
   return 2;
 }
@@ -37,12 +38,12 @@ std::vector<double> Times(const float* weight, std::size_t out_dim, const std::v
   return out;
 }
 
-void Rotation::Apply(std::vector<double>* x, std::size_t begin, std::int64_t position) const {
+void Rotation::Apply(std::vector<double>* x, std::size_t begin, std::int64_t position, bool halves) const {
   const double magnitude = Mscale(rope_.mscale) / Mscale(rope_.mscale_all_dim);
   for (std::size_t i = 0; 2 * static_cast<double>(i) < dim_; ++i) {
     const double angle = static_cast<double>(position) * Frequency(static_cast<double>(i));
-    double& a = (*x)[begin + 2 * i];
-    double& b = (*x)[begin + 2 * i + 1];
+    double& a = (*x)[begin + (halves ? i : 2 * i)];
+    double& b = (*x)[begin + (halves ? i + static_cast<std::size_t>(dim_) / 2 : 2 * i + 1)];
     const double turned = (a * std::cos(angle) - b * std::sin(angle)) * magnitude;
     b = (a * std::sin(angle) + b * std::cos(angle)) * magnitude;
     a = turned;
@@ -92,6 +93,7 @@ double ExpandedForward::Stored(double value) const {
 
 ExpandedRow ExpandedForward::Row(const RoleLayer& layer, const std::vector<double>& hidden,
                                  std::int64_t position) const {
+  if (const auto* gqa = std::get_if<GqaLayer>(&layer.mixer)) return KeysAndValues(*gqa, hidden, position);
   const MlaLayer& mla = layer.mla();
   std::vector<double> both = Times(mla.weights.kv_down, static_cast<std::size_t>(mla.row_dim()), hidden);
   const auto split = both.begin() + static_cast<std::ptrdiff_t>(mla.shape.kv_lora_rank);
@@ -135,9 +137,66 @@ void ExpandedForward::AddMixer(const RoleLayer& layer, const std::vector<double>
   AddTo(stream->x, out);
 }
 
+std::vector<double> ExpandedForward::NormedHeads(std::vector<double> x, const float* weight, std::size_t dim,
+                                                 std::int64_t position) const {
+  for (std::size_t begin = 0; begin < x.size(); begin += dim) {
+    const auto at = x.begin() + static_cast<std::ptrdiff_t>(begin);
+    const std::vector<double> normed = Norm({at, at + static_cast<std::ptrdiff_t>(dim)}, weight);
+    std::copy(normed.begin(), normed.end(), at);
+    rope_.Apply(&x, begin, position, /*halves=*/true);
+  }
+  return x;
+}
+
+ExpandedRow ExpandedForward::KeysAndValues(const GqaLayer& layer, const std::vector<double>& hidden,
+                                           std::int64_t position) const {
+  const auto dim = static_cast<std::size_t>(layer.shape.head_dim);
+  const auto kv_heads = static_cast<std::size_t>(layer.kv_heads);
+  ExpandedRow row;
+  row.latent =
+      NormedHeads(Times(layer.weights.k, kv_heads * dim, hidden), layer.weights.k_norm, dim, position);
+  row.rotary = Times(layer.weights.v, kv_heads * static_cast<std::size_t>(layer.shape.value_dim), hidden);
+  for (double& value : row.latent) value = Stored(value);
+  for (double& value : row.rotary) value = Stored(value);
+  return row;
+}
+
+std::vector<double> ExpandedForward::GroupedAttention(const GqaLayer& layer,
+                                                      const std::vector<double>& normed,
+                                                      const std::vector<ExpandedRow>& cache,
+                                                      std::size_t visible, std::int64_t position) const {
+  const auto dim = static_cast<std::size_t>(layer.shape.head_dim);
+  const auto value_dim = static_cast<std::size_t>(layer.shape.value_dim);
+  const auto heads = static_cast<std::size_t>(layer.heads);
+  const std::vector<double> queries =
+      NormedHeads(Times(layer.weights.q, heads * dim, normed), layer.weights.q_norm, dim, position);
+  std::vector<double> values(heads * value_dim, 0.0);
+  for (std::size_t h = 0; h < heads; ++h) {
+    const std::size_t kv_head = h * static_cast<std::size_t>(layer.kv_heads) / heads;
+    std::vector<double> scores(visible, 0.0);
+    for (std::size_t k = 0; k < visible; ++k) {
+      for (std::size_t i = 0; i < dim; ++i)
+        scores[k] += queries[h * dim + i] * cache[k].latent[kv_head * dim + i];
+      scores[k] /= std::sqrt(static_cast<double>(dim));
+    }
+    const double largest = *std::max_element(scores.begin(), scores.end());
+    double sum = 0;
+    for (double& score : scores) sum += score = std::exp(score - largest);
+    for (std::size_t k = 0; k < visible; ++k) {
+      for (std::size_t i = 0; i < value_dim; ++i) {
+        values[h * value_dim + i] += scores[k] / sum * cache[k].rotary[kv_head * value_dim + i];
+      }
+    }
+  }
+  return Times(layer.weights.out, normed.size(), values);
+}
+
 std::vector<double> ExpandedForward::Attention(const RoleLayer& layer, const std::vector<double>& normed,
                                                const std::vector<ExpandedRow>& cache, std::size_t visible,
                                                std::int64_t position) const {
+  if (const auto* gqa = std::get_if<GqaLayer>(&layer.mixer)) {
+    return GroupedAttention(*gqa, normed, cache, visible, position);
+  }
   const MlaLayer& mla = layer.mla();
   const MlaWeights& w = mla.weights;
   std::vector<double> query_in = normed;

@@ -24,7 +24,7 @@ class Rotation {
  public:
   Rotation(const Rope& rope, std::int64_t dim) : rope_(rope), dim_(static_cast<double>(dim)) {}
   // Rotates the `dim` lanes of *x from `begin` on.
-  void Apply(std::vector<double>* x, std::size_t begin, std::int64_t position) const;
+  void Apply(std::vector<double>* x, std::size_t begin, std::int64_t position, bool halves = false) const;
   // What YaRN multiplies the softmax scale with.
   [[nodiscard]] double SoftmaxFactor() const;
 
@@ -38,7 +38,7 @@ class Rotation {
   double dim_;
 };
 
-// A row of a layer's cache: latent and rotary key, as stored.
+// A row of a layer's cache, as stored: latent and rotary key, or the keys and the values of all heads.
 struct ExpandedRow {
   std::vector<double> latent;
   std::vector<double> rotary;
@@ -80,6 +80,14 @@ class ExpandedForward {
   void Mlp(const RoleLayer& layer, Stream* stream) const;
   // One head of a KDA layer over all rows of its normed input: its columns of `out`.
   void RecurrentHead(const KdaLayer& layer, std::size_t head, const Matrix& in, Matrix* out) const;
+  [[nodiscard]] ExpandedRow KeysAndValues(const GqaLayer& layer, const std::vector<double>& hidden,
+                                          std::int64_t position) const;
+  // The norm of each head of `dim`, then the rotation.
+  [[nodiscard]] std::vector<double> NormedHeads(std::vector<double> x, const float* weight, std::size_t dim,
+                                                std::int64_t position) const;
+  [[nodiscard]] std::vector<double> GroupedAttention(const GqaLayer& layer, const std::vector<double>& normed,
+                                                     const std::vector<ExpandedRow>& cache,
+                                                     std::size_t visible, std::int64_t position) const;
   [[nodiscard]] std::vector<double> Attention(const RoleLayer& layer, const std::vector<double>& normed,
                                               const std::vector<ExpandedRow>& cache, std::size_t visible,
                                               std::int64_t position) const;

@@ -34,6 +34,11 @@ void AddGroup(const ModelDescription& model, Role role, const ModelRanksOptions&
     if (const auto* mla = std::get_if<MlaShape>(&described.mixer)) {
       layer.layout.key_dim = mla->kv_lora_rank;
       layer.layout.value_dim = mla->rope_dim;
+    } else if (const auto* gqa = std::get_if<AttentionShape>(&described.mixer)) {
+      layer.layout.kind = LayoutKind::kKeyValue;
+      layer.layout.heads = std::max<std::int64_t>(gqa->kv_heads / options.topology.tp, 1);
+      layer.layout.key_dim = gqa->head_dim;
+      layer.layout.value_dim = gqa->value_dim;
     }
     layer.offset_bytes = pool->block_bytes;
     layer.page_bytes = RowBytes(layer.layout) * pool->block_tokens;

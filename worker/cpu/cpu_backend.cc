@@ -60,6 +60,7 @@ class Runner {
   absl::Status operator()(const MlaDecodeOp& op) {
     return Done(Reference() ? cpu::ReferenceDecode : cpu::MlaDecode, op);
   }
+  absl::Status operator()(const GqaDecodeOp& op) { return Done(cpu::GqaDecode, op); }
   absl::Status operator()(const GatherHeadsOp& op) { return collectives_.GatherHeads(op); }
   absl::Status operator()(const CombineOp& op) { return collectives_.Combine(op); }
   absl::Status operator()(const ProjectValueOp& op) { return Done(cpu::ProjectValue, op); }

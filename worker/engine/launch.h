@@ -50,14 +50,15 @@ struct LinearOp {
   std::int64_t rows, in_dim, out_dim, in_stride, out_stride;
 };
 
-// Rotates `dim` lanes (pairs 2i, 2i+1) of each head by positions[r] * inv_freq[i], scaled by `magnitude`, in
-// place.
+// Rotates `dim` lanes of each head by positions[r] * inv_freq[i], scaled by `magnitude`, in place: pairs 2i
+// and 2i + 1, or i and i + dim / 2 where `halves`.
 struct RopeOp {
   float* x;  // rows row_stride apart; heads head_stride apart; first rotary lane of head 0
   const std::int64_t* positions;  // [rows]
   const float* inv_freq;          // [dim / 2]
   std::int64_t rows, heads, dim, row_stride, head_stride;
   float magnitude;
+  bool halves = false;
 };
 
 // Absorbed query: out[r, h] = [ q_nope[r, h] * w_uk[h] ; q_rope[r, h] ]
@@ -93,6 +94,21 @@ struct MlaDecodeOp {
   float* out;                       // [rows, heads, latent]
   float* lse;                       // [rows, heads], natural log
   std::int64_t requests, query_rows, heads, latent, rope, table_width, split_tokens;
+  float scale;
+};
+
+// Paged decode over keys and values per head, which no rank shares with another: as MlaDecodeOp, but a
+// token's row is [kv_heads, key_dim] keys, then [kv_heads, value_dim] values, and heads h of row r read kv
+// head h / (heads / kv_heads).
+struct GqaDecodeOp {
+  const float* q;  // [rows, heads, key_dim]
+  const std::byte* arena;
+  PageGeometry page;
+  DType dtype;
+  const std::int64_t* block_table;  // [requests, table_width]
+  const std::int64_t* bounds;       // [rows]
+  float* out;                       // [rows, heads, value_dim]; 0 where bounds[r] == 0
+  std::int64_t requests, query_rows, heads, kv_heads, key_dim, value_dim, table_width, split_tokens;
   float scale;
 };
 
@@ -192,10 +208,11 @@ struct ArgmaxOp {
   std::int64_t rows, vocab;
 };
 
-using Launch = std::variant<EmbedOp, RmsNormOp, LinearOp, RopeOp, AbsorbQueryOp, CacheWriteOp, MlaDecodeOp,
-                            GatherHeadsOp, CombineOp, ProjectValueOp, AllReduceOp, GatherColumnsOp, AddOp,
-                            SwiGluOp, MixResidualsOp, SigmoidGateOp, CopyRowsOp, ArgmaxOp, MarkovChainOp,
-                            ShortConvOp, L2NormOp, KdaGateOp, KdaStepOp, RouteExpertsOp, ExpertMlpOp>;
+using Launch =
+    std::variant<EmbedOp, RmsNormOp, LinearOp, RopeOp, AbsorbQueryOp, CacheWriteOp, MlaDecodeOp, GqaDecodeOp,
+                 GatherHeadsOp, CombineOp, ProjectValueOp, AllReduceOp, GatherColumnsOp, AddOp, SwiGluOp,
+                 MixResidualsOp, SigmoidGateOp, CopyRowsOp, ArgmaxOp, MarkovChainOp, ShortConvOp, L2NormOp,
+                 KdaGateOp, KdaStepOp, RouteExpertsOp, ExpertMlpOp>;
 using LaunchList = std::vector<Launch>;
 
 }  // namespace kvasir

@@ -46,6 +46,15 @@ void LayerPass::Embed() {
                           .vocab = c_.model.vocab});
 }
 
+void LayerPass::WriteCacheRows(const RoleLayer& layer, const float* hidden_rows) {
+  const GroupInputs& group = c_.in.groups[static_cast<std::size_t>(layer.group)];
+  if (const auto* gqa = std::get_if<GqaLayer>(&layer.mixer)) {
+    CacheRows(*gqa, group, hidden_rows);
+  } else {
+    CacheRows(layer.mla(), group, hidden_rows);
+  }
+}
+
 void LayerPass::NormStream(const Mixture& mixture, const float* weight) {
   const PassScratch& s = c_.scratch;
   if (mixture.norm == nullptr) return Norm(s.x, weight, c_.model.hidden, s.normed);
@@ -78,6 +87,8 @@ void LayerPass::Mix(const RoleLayer& layer) {
   const GroupInputs& group = c_.in.groups[static_cast<std::size_t>(layer.group)];
   if (const auto* kda = std::get_if<KdaLayer>(&layer.mixer)) {
     Kda(*kda, group);
+  } else if (const auto* gqa = std::get_if<GqaLayer>(&layer.mixer)) {
+    Gqa(*gqa, group);
   } else {
     Mla(layer.mla(), group);
   }

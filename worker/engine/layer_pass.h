@@ -27,7 +27,7 @@ class LayerPass {
 
   // scratch.x = embedding of the input tokens
   void Embed();
-  // Projects `hidden_rows` [rows, hidden] to cache rows of the MLA layer and writes them to its slots.
+  // Projects `hidden_rows` [rows, hidden] to cache rows of the layer and writes them to its slots. Not KDA.
   void WriteCacheRows(const RoleLayer& layer, const float* hidden_rows);
   // scratch.x += mixer(norm(x)). Attention writes the rows' own cache rows first, so that they see
   // themselves. With attention over residuals, here and below, what is normed is the mixture of x and the
@@ -39,10 +39,15 @@ class LayerPass {
   void Head(const float* head, float* logits);
 
  private:
-  // scratch.branch = the mixer's output for scratch.normed, of this rank's heads: mla_pass.cc, kda_pass.cc
+  // scratch.branch = the mixer's output for scratch.normed, of this rank's heads: mla_pass.cc, kda_pass.cc,
+  // gqa_pass.cc
   void Mla(const MlaLayer& layer, const GroupInputs& group);
+  void Gqa(const GqaLayer& layer, const GroupInputs& group);
   void Kda(const KdaLayer& layer, const GroupInputs& group);
   void CacheRows(const MlaLayer& layer, const GroupInputs& group, const float* hidden_rows);
+  void CacheRows(const GqaLayer& layer, const GroupInputs& group, const float* hidden_rows);
+  // x [rows, heads, head_dim]: the norm of each head, then the rotation
+  void NormAndTurn(float* x, const float* weight, std::int64_t heads, const GqaLayer& layer);
   void Query(const MlaLayer& layer);
   void Convolve(const KdaLayer& layer, const GroupInputs& group);
   void Gates(const KdaLayer& layer);

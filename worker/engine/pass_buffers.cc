@@ -46,7 +46,7 @@ std::vector<PassShape> LargestShapes(const Plan& plan) {
     shapes.push_back({Pass::kDraftContext, 1, plan.prefill_chunk});
     shapes.push_back({Pass::kTargetVerify, requests, plan.draft_tokens + 1});
     shapes.push_back({Pass::kDraftContext, requests, plan.draft_tokens + 1});
-    shapes.push_back({Pass::kDraftBlock, requests, plan.draft_tokens});
+    shapes.push_back({Pass::kDraftBlock, requests, DraftBlockRows(plan)});
   }
   for (const PlanGraph& graph : plan.graphs) shapes.push_back({graph.pass, graph.bucket, graph.query_rows});
   return shapes;

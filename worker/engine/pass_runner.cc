@@ -51,6 +51,10 @@ absl::Status PassRunner::Run(const PassMetadata& metadata, bool wants_logits) {
   KVASIR_RETURN_IF_ERROR(buffers_.Upload(backend_, metadata));
   KVASIR_RETURN_IF_ERROR(Launch(metadata, wants_logits));
   KVASIR_RETURN_IF_ERROR(CollectFault(metadata.shape.pass));
+  if (metadata.shape.pass == Pass::kDraftBlock && options_.observe_confidences) {
+    KVASIR_ASSIGN_OR_RETURN(const std::vector<float> confidences, ReadConfidences(metadata.shape));
+    options_.observe_confidences(confidences);
+  }
   return options_.observe_pass ? Observe(metadata, wants_logits) : absl::OkStatus();
 }
 

@@ -14,8 +14,8 @@ constexpr std::int64_t kAlignment = 256;
 // Floats per row of each buffer, the maximum over all layers.
 struct RowSizes {
   std::int64_t hidden = 0, residual = 0, q_lora = 0, query = 0, row = 0, absorbed = 0, gathered = 0,
-               partial = 0, lse = 0, attended = 0, value = 0, qkv = 0, low_rank = 0, decay = 0, beta = 0,
-               intermediate = 0, experts = 0, chosen = 0, shared = 0, latent = 0, vocab = 0;
+               partial = 0, lse = 0, attended = 0, value = 0, keys = 0, qkv = 0, low_rank = 0, decay = 0,
+               beta = 0, intermediate = 0, experts = 0, chosen = 0, shared = 0, latent = 0, vocab = 0;
 };
 
 void Raise(std::int64_t& size, std::int64_t to) { size = std::max(size, to); }
@@ -29,6 +29,13 @@ void RaiseFor(const MlaLayer& layer, RowSizes& sizes) {
   Raise(sizes.partial, layer.gathered_heads * layer.shape.kv_lora_rank);
   Raise(sizes.lse, layer.gathered_heads);
   Raise(sizes.attended, layer.heads * layer.shape.kv_lora_rank);
+  Raise(sizes.value, layer.heads * layer.shape.value_dim);
+}
+
+void RaiseFor(const GqaLayer& layer, RowSizes& sizes) {
+  Raise(sizes.query, layer.heads * layer.shape.head_dim);
+  Raise(sizes.keys, layer.key_width());
+  Raise(sizes.row, layer.row_dim());
   Raise(sizes.value, layer.heads * layer.shape.value_dim);
 }
 
@@ -78,6 +85,7 @@ absl::StatusOr<PassScratch> MakePassScratch(Backend& backend, const std::vector<
       {&scratch.branch, sizes.hidden},
       {&scratch.q_latent, sizes.q_lora},
       {&scratch.q, sizes.query},
+      {&scratch.keys, sizes.keys},
       {&scratch.kv, sizes.row},
       {&scratch.absorbed, sizes.absorbed},
       {&scratch.gathered, sizes.gathered},

@@ -59,6 +59,11 @@ class RankEngineImpl final : public RankEngine {
     std::vector<std::vector<TokenDistribution>> distributions;  // by sequence; empty where it is greedy
   };
   absl::StatusOr<Drafts> Draft(const StepPlan& step);
+  // The row of a draft_block that predicts sequence `index`'s first drafted token.
+  [[nodiscard]] std::int64_t FirstDrafted(std::size_t index) const {
+    const std::int64_t rows = DraftBlockRows(options_.plan);
+    return static_cast<std::int64_t>(index) * rows + rows - options_.plan.draft_tokens;
+  }
   // How many of the tokens that the draft pass of `shape` left are worth verifying.
   absl::StatusOr<std::int64_t> ChooseVerified(const StepPlan& step, const PassShape& shape);
   absl::StatusOr<std::vector<TokenDistribution>> ReadDistributions(const StepSequence& sequence,
@@ -217,24 +222,28 @@ absl::StatusOr<RankEngineImpl::Drafts> RankEngineImpl::Draft(const StepPlan& ste
   std::vector<SequenceRows> rows;
   rows.reserve(count);
   for (const StepSequence& sequence : step.sequences) {
-    rows.push_back(RowsOfDraftBlock(sequence, draft_tokens, mask));
+    rows.push_back(RowsOfDraftBlock(options_.plan, sequence, mask));
   }
   const PassShape shape =
-      runner_->ShapeFor(Pass::kDraftBlock, draft_tokens, static_cast<std::int64_t>(count));
+      runner_->ShapeFor(Pass::kDraftBlock, DraftBlockRows(options_.plan), static_cast<std::int64_t>(count));
   KVASIR_RETURN_IF_ERROR(Run(shape, rows));
   Drafts drafts;
-  KVASIR_ASSIGN_OR_RETURN(drafts.tokens, runner_->ReadDrafted(shape));
-  drafts.tokens.resize(count * static_cast<std::size_t>(draft_tokens));
+  KVASIR_ASSIGN_OR_RETURN(const std::vector<std::int32_t> all, runner_->ReadDrafted(shape));
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(FirstDrafted(i));
+    drafts.tokens.insert(drafts.tokens.end(), first, first + draft_tokens);
+  }
   if (options_.draft_override) options_.draft_override(step, drafts.tokens);
   KVASIR_ASSIGN_OR_RETURN(drafts.verified, ChooseVerified(step, shape));
   drafts.distributions.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
     if (!step.sequences[i].sampling.samples()) continue;
-    const std::int64_t first = static_cast<std::int64_t>(i) * draft_tokens;
-    const std::size_t valid = std::min(rows[i].tokens.size(), static_cast<std::size_t>(drafts.verified));
+    const std::int64_t valid = std::min(DraftedTokens(step.sequences[i], draft_tokens), drafts.verified);
     const std::span<const std::int32_t> drafted =
-        std::span(drafts.tokens).subspan(static_cast<std::size_t>(first), valid);
-    KVASIR_ASSIGN_OR_RETURN(drafts.distributions[i], ReadDistributions(step.sequences[i], first, drafted));
+        std::span(drafts.tokens)
+            .subspan(i * static_cast<std::size_t>(draft_tokens), static_cast<std::size_t>(valid));
+    KVASIR_ASSIGN_OR_RETURN(drafts.distributions[i],
+                            ReadDistributions(step.sequences[i], FirstDrafted(i), drafted));
   }
   return drafts;
 }
@@ -246,7 +255,7 @@ absl::StatusOr<std::int64_t> RankEngineImpl::ChooseVerified(const StepPlan& step
   std::vector<std::vector<float>> confidences;
   confidences.reserve(step.sequences.size());
   for (std::size_t i = 0; i < step.sequences.size(); ++i) {
-    const auto first = all.begin() + static_cast<std::ptrdiff_t>(i) * draft_tokens;
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(FirstDrafted(i));
     confidences.emplace_back(first, first + DraftedTokens(step.sequences[i], draft_tokens));
   }
   return ChooseVerifyRows(confidences, step.cost);

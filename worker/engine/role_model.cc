@@ -20,9 +20,10 @@ absl::Status Unsupported(std::string_view group, const std::string& what) {
   return MakeError(
       {.code = absl::StatusCode::kUnimplemented,
        .reason = reason::kBackendUnsupportedGroup,
-       .message = absl::StrFormat("BACKEND_UNSUPPORTED_GROUP %s: %s; this worker runs MLA layers over "
-                                  "full context and KDA layers, with dense MLPs or experts",
-                                  group, what),
+       .message = absl::StrFormat(
+           "BACKEND_UNSUPPORTED_GROUP %s: %s; this worker runs MLA layers and keys and values per head over "
+           "full context, and KDA layers, with dense MLPs or experts",
+           group, what),
        .metadata = {{"group", std::string(group)}}});
 }
 
@@ -44,10 +45,6 @@ absl::Status CheckGroup(const PlanGroup& group) {
     return Unsupported(group, absl::StrFormat("its window is %d tokens", group.behaviour.window));
   }
   for (const PlanLayer& layer : group.layers) {
-    if (layer.layout.kind != LayoutKind::kLatent) {
-      return Unsupported(
-          group, absl::StrFormat("layer %s keeps %s rows", layer.name, LayoutKindName(layer.layout.kind)));
-    }
     if (layer.layout.dtype != DType::kBf16 && layer.layout.dtype != DType::kF32) {
       return Unsupported(group, absl::StrFormat("layer %s keeps %s elements, not bf16 or f32", layer.name,
                                                 DTypeName(layer.layout.dtype)));
@@ -62,8 +59,10 @@ absl::Status CheckModel(const PlanGroup& group, const ModelDescription& model) {
       model.rope.kind == RopeKind::kYarn && model.rope.partial == 1.0 && model.rope.local_theta == 0.0;
   if (!rotates) return Unsupported(group, "its rotary embedding is neither plain nor YaRN over all lanes");
   if (!model.draft.has_value()) return absl::OkStatus();
-  if (model.draft->method != DraftMethod::kDspark || model.draft->head_vocab != 0) {
-    return Unsupported(group, "its draft is not DSpark with the whole vocabulary");
+  const bool block =
+      model.draft->method == DraftMethod::kDspark || model.draft->method == DraftMethod::kDflash;
+  if (!block || model.draft->head_vocab != 0) {
+    return Unsupported(group, "its draft is not DSpark or DFlash with the whole vocabulary");
   }
   return absl::OkStatus();
 }
@@ -119,14 +118,22 @@ absl::StatusOr<RoleLayer> MakeLayer(const Plan& plan, const PlanPool& pool, cons
   const bool recurrent = group.behaviour.mixer == Mixer::kRecurrent;
   const auto* mla = std::get_if<MlaShape>(&described.mixer);
   const auto* kda = std::get_if<KdaShape>(&described.mixer);
+  const auto* gqa = std::get_if<AttentionShape>(&described.mixer);
+  const bool per_head = planned.layout.kind == LayoutKind::kKeyValue;
   RoleLayer layer;
   if (recurrent && kda != nullptr) {
     KVASIR_ASSIGN_OR_RETURN(layer.mixer, MakeKdaLayer(plan, pool, planned, *kda));
-  } else if (!recurrent && mla != nullptr) {
+  } else if (!recurrent && !per_head && mla != nullptr) {
     KVASIR_ASSIGN_OR_RETURN(layer.mixer, MakeMlaLayer(plan, pool, group, planned, *mla));
+  } else if (!recurrent && per_head && gqa != nullptr) {
+    absl::StatusOr<GqaLayer> made = MakeGqaLayer(plan, pool, planned, *gqa);
+    if (absl::IsUnimplemented(made.status())) return Unsupported(group, std::string(made.status().message()));
+    KVASIR_ASSIGN_OR_RETURN(layer.mixer, std::move(made));
   } else {
-    return Unsupported(
-        group, absl::StrFormat("layer %s of the model is not %s", planned.name, recurrent ? "KDA" : "MLA"));
+    return Unsupported(group, absl::StrFormat("layer %s of the model is not %s", planned.name,
+                                              recurrent  ? "KDA"
+                                              : per_head ? "attention with keys and values per head"
+                                                         : "MLA"));
   }
   const std::int64_t tp = plan.topology.tp;
   ShardMlp(described.mlp, tp, &layer);
@@ -198,6 +205,11 @@ void DeclareMixer(const std::string& prefix, const RankPlace& place, const Model
     DeclareKdaWeights(prefix, place, model.hidden, weights, kda);
     return;
   }
+  if (auto* gqa = std::get_if<GqaLayer>(&layer->mixer)) {
+    DeclareGqaWeights(prefix, place, model.hidden, weights, gqa);
+    weights.AddTable(RopeFrequencies(model.rope, gqa->shape.head_dim), &gqa->weights.frequencies);
+    return;
+  }
   MlaLayer& mla = std::get<MlaLayer>(layer->mixer);
   DeclareMla(prefix, place, model.hidden, weights, &mla);
   if (!mla.shape.rotate) return;
@@ -263,7 +275,9 @@ absl::StatusOr<RoleModel> MakeRoleModel(const Plan& plan, const RankPlace& place
   }
   for (std::size_t i = 0; i < seen.size(); ++i) {
     const MixerShape& mixer = model.layers[i].mixer;
-    if (!seen[i] && !std::holds_alternative<MlaShape>(mixer) && !std::holds_alternative<KdaShape>(mixer)) {
+    const bool known = std::holds_alternative<MlaShape>(mixer) || std::holds_alternative<KdaShape>(mixer) ||
+                       std::holds_alternative<AttentionShape>(mixer);
+    if (!seen[i] && !known) {
       return Unsupported(RoleName(role), absl::StrFormat("layer %d of model %s is of kind %s", i, model.name,
                                                          MixerKind(mixer)));
     }

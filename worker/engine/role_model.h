@@ -1,6 +1,6 @@
 // A rank's view of one model (target or draft): its sizes after tensor parallelism, where each layer's cache
 // lies, and its weights. Made once per plan; the pass writers only read it. Each layer mixes tokens in one
-// way (MlaLayer here, KdaLayer in kda_layer.h); its MLP is its own.
+// way (MlaLayer here, KdaLayer in kda_layer.h, GqaLayer in gqa_layer.h); its MLP is its own.
 #ifndef KVASIR_WORKER_ENGINE_ROLE_MODEL_H_
 #define KVASIR_WORKER_ENGINE_ROLE_MODEL_H_
 
@@ -14,6 +14,7 @@
 #include "common/geometry/dtype.h"
 #include "common/models/model_description.h"
 #include "common/plan/plan.h"
+#include "worker/engine/gqa_layer.h"
 #include "worker/engine/kda_layer.h"
 #include "worker/engine/pass.h"
 #include "worker/engine/weight_set.h"
@@ -73,7 +74,7 @@ struct LayerWeights {
 
 struct RoleLayer {
   std::int64_t index = 0;
-  std::variant<MlaLayer, KdaLayer> mixer;
+  std::variant<MlaLayer, KdaLayer, GqaLayer> mixer;
   MlpShape mlp;
   std::int64_t intermediate = 0;  // of the dense MLP or the shared experts, on this rank
   std::int64_t expert_width = 0;  // of one routed expert, on this rank
@@ -81,7 +82,6 @@ struct RoleLayer {
   GatedActivation activation;
   std::int32_t group = 0;  // index into PassInputs::groups
   LayerWeights weights;
-  // Draft layers are MLA layers: MakeRoleModel refuses others.
   [[nodiscard]] const MlaLayer& mla() const { return std::get<MlaLayer>(mixer); }
   [[nodiscard]] std::int64_t expert_in(std::int64_t hidden) const {
     return mlp.latent > 0 ? mlp.latent : hidden;

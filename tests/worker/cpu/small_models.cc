@@ -82,6 +82,19 @@ ModelVariant RecurrentHead() {
   return v;
 }
 
+ModelVariant GroupedQueryDraft() {
+  ModelVariant v = PlainModels();
+  v.name = "draft with keys and values per head";
+  v.draft.architecture = "DFlashDraftModel";
+  v.draft.draft->method = DraftMethod::kDflash;
+  v.draft.draft->markov_rank = 0;
+  v.draft.draft->own_embedding = false;
+  for (ModelLayer& layer : v.draft.layers) {
+    layer.mixer = AttentionShape{.heads = 8, .kv_heads = 4, .head_dim = 12, .value_dim = 12};
+  }
+  return v;
+}
+
 ModelVariant SoftmaxExperts() {
   ModelVariant v = PlainModels();
   v.name = "experts by softmax, of a width that ranks do not divide";
@@ -164,7 +177,8 @@ std::vector<ModelVariant> AllModelVariants() {
           RecurrentHead(),
           AttentionOverResiduals(1),
           AttentionOverResiduals(2),
-          AttentionOverResiduals(5)};
+          AttentionOverResiduals(5),
+          GroupedQueryDraft()};
 }
 
 ModelRanksOptions OptionsOf(const ModelVariant& variant, std::int64_t tp, std::int64_t dcp, DType dtype) {

@@ -184,6 +184,7 @@ struct Case {
   SamplingParameters sampling;
   bool scripted = false;  // drafts count as picked without chance
   MarkovHead markov_head = MarkovHead::kVanilla;
+  bool dflash = false;
   std::vector<StepCost> costs = {};  // not empty: rows are left out of the verify pass
 };
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
@@ -201,6 +202,7 @@ class SampledDistributionTest : public ::testing::TestWithParam<Case> {
     EngineRigOptions options{.plan = MakeEnginePlan({.draft_tokens = 2,
                                                      .parents = 200,
                                                      .max_requests = kBatch,
+                                                     .dflash = GetParam().dflash,
                                                      .markov_head = GetParam().markov_head}),
                              .costs = GetParam().costs};
     if (GetParam().scripted) {
@@ -272,6 +274,9 @@ INSTANTIATE_TEST_SUITE_P(
              .sampling = {.temperature = 3, .top_k = 6, .verify = VerifyMethod::kBlock},
              .markov_head = MarkovHead::kGated,
              .costs = {{.fixed = 30, .row = 1}, {.fixed = 60, .row = 1}, {.fixed = 120, .row = 1}}},
+        Case{.name = "block_dflash",
+             .sampling = {.temperature = 3, .top_k = 6, .verify = VerifyMethod::kBlock},
+             .dflash = true},
         Case{.name = "block_rnn",
              .sampling = {.temperature = 3, .top_k = 6, .verify = VerifyMethod::kBlock},
              .markov_head = MarkovHead::kRnn}),

@@ -110,6 +110,9 @@ class PairGoldenTest : public ::testing::TestWithParam<PairCase> {
     engine.observe_pass = [this](const PassMetadata& metadata, std::span<const float> logits) {
       seen_[metadata.shape.pass].assign(logits.begin(), logits.end());
     };
+    engine.observe_confidences = [this](std::span<const float> confidences) {
+      confidences_.assign(confidences.begin(), confidences.end());
+    };
     auto tables = SequenceTables::Create(plan_);
     if (!tables.ok()) return tables.status();
     tables_ = std::make_unique<SequenceTables>(*std::move(tables));
@@ -144,6 +147,7 @@ class PairGoldenTest : public ::testing::TestWithParam<PairCase> {
   std::unique_ptr<Backend> backend_ = MakeCpuBackend({});
   std::unique_ptr<SequenceTables> tables_;
   std::map<Pass, Values> seen_;  // the logits of each pass when it last ran
+  Values confidences_;             // of the last drafted block
   std::unique_ptr<RankEngine> engine_;
   std::int64_t steps_ = 0;
 };
@@ -197,6 +201,11 @@ TEST_P(PairGoldenTest, DraftedBlocksAreTheReferences) {
     ASSERT_GE(drafted.size(), block);
     EXPECT_LE(Difference(std::span(drafted).first(block),
                          std::span(golden_["block.logits"]).subspan(i * block, block)),
+              1e-4)
+        << "anchor at " << at;
+    ASSERT_GE(confidences_.size(), static_cast<std::size_t>(kDraftTokens));
+    EXPECT_LE(Difference(std::span(confidences_).first(kDraftTokens),
+                         std::span(golden_["block.confidence"]).subspan(i * kDraftTokens, kDraftTokens)),
               1e-4)
         << "anchor at " << at;
     // The first row verified is the anchor's.
