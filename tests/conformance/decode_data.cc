@@ -101,6 +101,7 @@ ExactValues ExactDecode(const DecodeData& data) {
   ExactValues exact;
   exact.out.resize(static_cast<std::size_t>(data.rows() * c.heads * c.latent));
   std::vector<std::vector<double>> cache;
+  cache.reserve(data.cache.size());
   for (const std::vector<float>& tokens : data.cache) cache.emplace_back(tokens.begin(), tokens.end());
   for (std::int64_t index = 0; index < data.rows() * c.heads; ++index) {
     const std::int64_t row = index / c.heads;

@@ -108,6 +108,7 @@ absl::StatusOr<std::vector<DecodeValues>> RunPhases(const BackendUnderTest& back
     return absl::OkStatus();
   }));
   std::vector<DecodeValues> all;
+  all.reserve(phases.size());
   for (std::size_t i = 0; i < phases.size(); ++i) all.push_back(JoinHeads(ranks, i, *phases[i].data));
   return all;
 }

@@ -140,6 +140,7 @@ TEST_P(PublishedConformanceTest, NanFaultsExactlyWhereItIsVisible) {
 // values.
 void CheckReplays(const BackendUnderTest& backend, const std::vector<DecodeData>& steps) {
   std::vector<DecodePhase> phases;
+  phases.reserve(steps.size());
   for (std::size_t i = 0; i < steps.size(); ++i) {
     phases.push_back({&steps[i], {.page_seed = i + 1, .replay = true}});
   }

@@ -45,6 +45,7 @@ ModelDescription ModelOf(const std::string& name, DType caches) {
 absl::StatusOr<std::vector<float>> LogitsOf(const ModelDescription& model, const std::string& directory,
                                             const std::vector<float>& golden_tokens, std::int64_t chunk) {
   std::vector<std::int32_t> tokens;
+  tokens.reserve(golden_tokens.size());
   for (const float token : golden_tokens) tokens.push_back(static_cast<std::int32_t>(token));
   // Blocks of 16 tokens: the sequence has several, and its last is not full at every step.
   auto engine = GoldenEngine::Create({.target = {model, directory},
