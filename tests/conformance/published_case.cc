@@ -22,11 +22,11 @@ std::vector<std::int64_t> LengthsFor(std::int64_t query_rows) {
 
 constexpr std::int64_t kLongHeads = 16;
 
-// The number of query rows that 4099 tokens meet with other than 16 heads.
+// The number of query rows that 4099 tokens meet with other than 16 heads: those of Kimi-K3's verify on one
+// rank or many (12 and 96 heads), of its draft's block (64), and a short verify.
 std::int64_t LongRows(std::int64_t heads) {
-  if (heads == 12) return 8;
   if (heads == 64) return 7;
-  return heads == 96 ? 4 : 1;
+  return heads == 128 ? 4 : 8;
 }
 
 bool InProduct(const DecodeCase& c) {
