@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@ struct BackendUnderTest {
   std::string name;
   std::function<std::unique_ptr<Backend>(Communicator* context)> make;
 };
+inline void PrintTo(const BackendUnderTest& backend, std::ostream* out) { *out << backend.name; }
 [[nodiscard]] const std::vector<BackendUnderTest>& BackendsUnderTest();
 
 struct DecodeValues {
