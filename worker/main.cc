@@ -93,6 +93,7 @@ WorkerNodeOptions NodeOptions(const WorkerFlags& flags, CommListener& listener, 
   options.resources.listener = &listener;
   options.resources.faults = flags.faults;
   options.resources.checkpoint_root = flags.checkpoint_root;
+  options.adaptive_verification = flags.adaptive_verification;
   options.resources.facts = ProcessFacts("cpu");
   options.resources.facts.insert(options.resources.facts.end(), flags.facts.begin(), flags.facts.end());
   options.resources.make_backend = [](const RankComms& comms, bool reference) {

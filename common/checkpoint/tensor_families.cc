@@ -8,10 +8,6 @@
 namespace kvasir {
 namespace {
 
-// Kimi-K3 sums no residual stream: a layer attends over what blocks of layers before it left
-// (attn_res_block_size).
-constexpr std::string_view kResidualRefusal =
-    "the engine does not compute attention over residuals (attn_res_block_size)";
 constexpr std::string_view kMaskRefusal = "the engine embeds masked rows as the mask token only";
 
 }  // namespace
@@ -48,9 +44,9 @@ void TensorList::AddModel() {
   Add(TensorKind::kEmbedding, "embed_tokens", {model_.vocab, hidden}).optional = !own_embedding;
   const bool k3_draft = family_ == TensorFamily::kK3Dspark;
   Add(TensorKind::kFinalNorm, k3_draft ? "final_norm" : "norm", {hidden});
-  if (family_ == TensorFamily::kKimiK3) {
-    AddResidual(TensorKind::kOutputResidualNorm, "output_attn_res_norm", {hidden});
-    AddResidual(TensorKind::kOutputResidualProj, "output_attn_res_proj", {1, hidden});
+  if (model_.residual_block > 0) {
+    Add(TensorKind::kOutputResidualNorm, "output_attn_res_norm", {hidden});
+    Add(TensorKind::kOutputResidualProj, "output_attn_res_proj", {1, hidden});
   }
   if (model_.draft.has_value()) AddDraft(*model_.draft);
   prefix_ = wrapper_;
@@ -110,11 +106,11 @@ void TensorList::AddLayer(const ModelLayer& layer) {
         absl::StrFormat("layer %d with a further cache (%s)", layer.index, MixerKind(layer.extra[0])));
   }
   Add(TensorKind::kMlpNorm, "post_attention_layernorm", {model_.hidden});
-  if (family_ == TensorFamily::kKimiK3) {
-    AddResidual(TensorKind::kAttentionResidualNorm, "self_attention_res_norm", {model_.hidden});
-    AddResidual(TensorKind::kAttentionResidualProj, "self_attention_res_proj", {1, model_.hidden});
-    AddResidual(TensorKind::kMlpResidualNorm, "mlp_res_norm", {model_.hidden});
-    AddResidual(TensorKind::kMlpResidualProj, "mlp_res_proj", {1, model_.hidden});
+  if (model_.residual_block > 0) {
+    Add(TensorKind::kAttentionResidualNorm, "self_attention_res_norm", {model_.hidden});
+    Add(TensorKind::kAttentionResidualProj, "self_attention_res_proj", {1, model_.hidden});
+    Add(TensorKind::kMlpResidualNorm, "mlp_res_norm", {model_.hidden});
+    Add(TensorKind::kMlpResidualProj, "mlp_res_proj", {1, model_.hidden});
   }
   if (!layer.mlp.gated) Unsupported(absl::StrFormat("layer %d with an MLP without a gate", layer.index));
   if (layer.mlp.experts == 0) {
@@ -223,12 +219,6 @@ void TensorList::AddExperts(const MlpShape& mlp) {
     Add(TensorKind::kExpertDown, name + (kimi() ? "w2" : "down_proj"), {width, mlp.expert_intermediate});
   }
   expert_ = -1;
-}
-
-void TensorList::AddResidual(TensorKind kind, std::string_view name, TensorShape shape) {
-  ExpectedTensor& tensor = Add(kind, name, std::move(shape));
-  tensor.optional = true;
-  tensor.refusal = kResidualRefusal;
 }
 
 }  // namespace kvasir

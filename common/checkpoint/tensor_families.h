@@ -48,7 +48,6 @@ class TensorList {
   void AddAttention(const AttentionShape& attention);
   void AddExperts(const MlpShape& mlp);
   // Part of Kimi-K3's attention over residuals: named, and refused.
-  void AddResidual(TensorKind kind, std::string_view name, TensorShape shape);
 
   [[nodiscard]] bool kimi() const {
     return family_ == TensorFamily::kKimiLinear || family_ == TensorFamily::kKimiK3;

@@ -53,10 +53,13 @@ absl::StatusOr<ModelDescription> EagleDraft(const ModelDescription& model, Draft
   return draft;
 }
 
+bool AnchorPredictsNothing(const DraftShape& draft) {
+  return draft.method == DraftMethod::kDflash || draft.method == DraftMethod::kDflare ||
+         draft.method == DraftMethod::kDomino;
+}
+
 std::int64_t TrainedTokens(const DraftShape& draft) {
-  const bool anchored = draft.method == DraftMethod::kDflash || draft.method == DraftMethod::kDflare ||
-                        draft.method == DraftMethod::kDomino;
-  return anchored && draft.block > 0 ? draft.block - 1 : draft.block;  // such a block begins with the anchor
+  return AnchorPredictsNothing(draft) && draft.block > 0 ? draft.block - 1 : draft.block;
 }
 
 }  // namespace kvasir

@@ -19,6 +19,10 @@ namespace kvasir {
 // FailedPrecondition where the model is a draft of another method already.
 [[nodiscard]] absl::StatusOr<ModelDescription> EagleDraft(const ModelDescription& model, DraftMethod method);
 
+// Whether row k of the drafted block predicts the token in its own place (DFlash), so that a block of N
+// drafted tokens has N + 1 rows; else it predicts the one after (DSpark), and the block has N.
+[[nodiscard]] bool AnchorPredictsNothing(const DraftShape& draft);
+
 // Tokens that a draft was trained to draft at once; 0: its configuration does not say.
 [[nodiscard]] std::int64_t TrainedTokens(const DraftShape& draft);
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/base/limits.h"
+#include "common/models/draft_of.h"
 #include "planner/request/backends.h"
 #include "planner/request/shard_layer.h"
 
@@ -144,7 +145,7 @@ PlanRequest BuildRequest(const ModelInput& target, const std::optional<ModelInpu
   if (draft.has_value()) {
     request.draft = draft->draft;
     context = ContextOf(*draft, options, options.draft_backend, request.early_refusals);
-    context.block_rows = drafted;
+    context.block_rows = drafted + (draft->draft.has_value() && AnchorPredictsNothing(*draft->draft) ? 1 : 0);
     AddRefusals(*draft, request);
     AddLayers(*draft, context, request);
   }

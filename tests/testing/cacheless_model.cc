@@ -1,6 +1,7 @@
 #include "tests/testing/cacheless_model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <variant>
 
@@ -19,15 +20,19 @@ RoleModel WholeModel(Role role, const ModelDescription& model) {
   whole.vocab = model.vocab;
   whole.vocab_local = model.vocab;
   whole.eps = static_cast<float>(model.rms_eps);
+  whole.residual_block = model.residual_block;
   for (const ModelLayer& described : model.layers) {
     RoleLayer layer;
     if (const auto* kda = std::get_if<KdaShape>(&described.mixer)) {
       layer.mixer = KdaLayer{.shape = *kda, .heads = kda->heads};
+    } else if (const auto* gqa = std::get_if<AttentionShape>(&described.mixer)) {
+      layer.mixer = GqaLayer{.shape = *gqa, .heads = gqa->heads, .kv_heads = gqa->kv_heads};
     } else {
       const auto& mla = std::get<MlaShape>(described.mixer);
       layer.mixer = MlaLayer{.shape = mla, .heads = mla.heads};
     }
     ShardMlp(described.mlp, 1, &layer);
+    layer.index = static_cast<std::int64_t>(whole.layers.size());
     whole.layers.push_back(layer);
   }
   return whole;
@@ -48,7 +53,7 @@ class CachelessModelImpl : public CachelessModel {
       draft_ = WholeModel(Role::kDraft, *options_.draft);
       draft_.taps = shape.target_taps;
       draft_.tap_hidden = shape.target_hidden;
-      draft_.markov_rank = shape.markov_rank;
+      draft_.heads = DraftHeads::Of(shape);
       DeclareWeights(*options_.draft, {}, weights_, &draft_);
     }
     KVASIR_RETURN_IF_ERROR(weights_.Load(*backend_, SyntheticWeights(options_.seed)));
@@ -59,9 +64,9 @@ class CachelessModelImpl : public CachelessModel {
 
   [[nodiscard]] CachelessTarget Target(std::span<const std::int32_t> tokens) const override {
     const ExpandedForward forward(target_, options_.target, options_.cache_dtype);
-    Matrix x;
-    for (const std::int32_t token : tokens) x.push_back(forward.Embedding(token));
-    std::vector<Matrix> after_layer;
+    std::vector<Stream> x;
+    for (const std::int32_t token : tokens) x.push_back({forward.Embedding(token)});
+    std::vector<std::vector<Stream>> after_layer;
     for (const RoleLayer& layer : target_.layers) {
       RunLayer(forward, layer, x, {}, 0, /*causal=*/true);
       after_layer.push_back(x);
@@ -71,7 +76,7 @@ class CachelessModelImpl : public CachelessModel {
       const std::vector<double> logits = forward.Logits(x[t]);
       out.logits.insert(out.logits.end(), logits.begin(), logits.end());
       for (const std::int64_t tap : draft_.taps) {
-        const std::vector<double>& row = after_layer[static_cast<std::size_t>(tap)][t];
+        const std::vector<double>& row = after_layer[static_cast<std::size_t>(tap)][t].x;
         out.taps.insert(out.taps.end(), row.begin(), row.end());
       }
     }
@@ -90,9 +95,9 @@ class CachelessModelImpl : public CachelessModel {
       context.push_back(forward.Norm(Times(draft_.context_proj, static_cast<std::size_t>(draft_.hidden), row),
                                      draft_.context_norm));
     }
-    Matrix x;
+    std::vector<Stream> x;
     for (std::int64_t k = 0; k < rows; ++k) {
-      x.push_back(forward.Embedding(k == 0 ? anchor : static_cast<std::int32_t>(shape.mask_token)));
+      x.push_back({forward.Embedding(k == 0 ? anchor : static_cast<std::int32_t>(shape.mask_token))});
     }
     for (const RoleLayer& layer : draft_.layers) {
       std::vector<ExpandedRow> cache;
@@ -107,7 +112,7 @@ class CachelessModelImpl : public CachelessModel {
 
  private:
   // All rows of `x` through one layer; `cache` holds what came before position `first`.
-  static void RunLayer(const ExpandedForward& forward, const RoleLayer& layer, Matrix& x,
+  static void RunLayer(const ExpandedForward& forward, const RoleLayer& layer, std::vector<Stream>& x,
                        std::vector<ExpandedRow> cache, std::int64_t first, bool causal) {
     if (std::holds_alternative<KdaLayer>(layer.mixer)) {
       forward.RecurrentLayer(layer, &x);
@@ -115,8 +120,8 @@ class CachelessModelImpl : public CachelessModel {
     }
     const std::size_t before = cache.size();
     for (std::size_t t = 0; t < x.size(); ++t) {
-      cache.push_back(forward.Row(layer, forward.Norm(x[t], layer.weights.attention_norm),
-                                  first + static_cast<std::int64_t>(t)));
+      cache.push_back(
+          forward.Row(layer, forward.MixerInput(layer, x[t]), first + static_cast<std::int64_t>(t)));
     }
     for (std::size_t t = 0; t < x.size(); ++t) {
       forward.Layer(layer, cache, causal ? before + t + 1 : cache.size(),
@@ -124,18 +129,53 @@ class CachelessModelImpl : public CachelessModel {
     }
   }
 
-  [[nodiscard]] CachelessDraft Chain(const ExpandedForward& forward, const Matrix& x,
+  static double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+  // What the Markov head multiplies with w2, of the hidden state h and the row e of the token before; an rnn
+  // head's state moves on.
+  [[nodiscard]] std::vector<double> Mixed(const std::vector<double>& h, const std::vector<double>& e,
+                                          std::vector<double>& state) const {
+    const DraftHeads& heads = draft_.heads;
+    if (heads.markov_head == MarkovHead::kVanilla) return e;
+    const bool rnn = heads.markov_head == MarkovHead::kRnn;
+    std::vector<double> seen = rnn ? state : h;
+    seen.insert(seen.end(), e.begin(), e.end());
+    if (rnn) seen.insert(seen.end(), h.begin(), h.end());
+    const std::size_t rank = e.size();
+    std::vector<double> raw = Times(heads.markov_mix, rnn ? 3 * rank : rank, seen);
+    for (std::size_t j = 0; j < raw.size(); ++j) raw[j] += static_cast<double>(heads.markov_mix_bias[j]);
+    std::vector<double> m(rank);
+    for (std::size_t j = 0; j < rank; ++j) {
+      m[j] = rnn ? std::tanh(raw[2 * rank + j]) : Sigmoid(raw[j]) * e[j];
+      if (!rnn) continue;
+      const double gate = Sigmoid(raw[j]);
+      state[j] = gate * state[j] + (1 - gate) * std::tanh(raw[rank + j]);
+    }
+    return m;
+  }
+
+  [[nodiscard]] CachelessDraft Chain(const ExpandedForward& forward, const std::vector<Stream>& x,
                                      std::int32_t anchor) const {
     CachelessDraft out;
+    const DraftHeads& heads = draft_.heads;
+    const auto rank = static_cast<std::size_t>(heads.markov_rank);
+    std::vector<double> state(rank, 0);
     std::int64_t token = anchor;
-    for (const std::vector<double>& row : x) {
+    for (const Stream& row : x) {
+      const std::vector<double> h = forward.HeadInput(row);
+      const float* e = heads.markov_in + token * heads.markov_rank;
+      const std::vector<double> m = Mixed(h, std::vector<double>(e, e + rank), state);
       std::vector<double> logits = forward.Logits(row);
-      for (std::int64_t j = 0; j < draft_.markov_rank; ++j) {
-        const double w1 = static_cast<double>(draft_.markov_in[token * draft_.markov_rank + j]);
+      for (std::size_t j = 0; j < rank; ++j) {
         for (std::size_t n = 0; n < logits.size(); ++n) {
-          logits[n] +=
-              w1 * static_cast<double>(draft_.markov_out[static_cast<std::size_t>(j) * logits.size() + n]);
+          logits[n] += m[j] * static_cast<double>(heads.markov_out[j * logits.size() + n]);
         }
+      }
+      if (heads.has_confidence) {
+        std::vector<double> seen = h;
+        if (heads.confidence_markov) seen.insert(seen.end(), e, e + rank);
+        const double raw = Times(heads.confidence, 1, seen)[0] + static_cast<double>(*heads.confidence_bias);
+        out.confidences.push_back(Sigmoid(raw));
       }
       token = std::max_element(logits.begin(), logits.end()) - logits.begin();
       out.drafted.push_back(static_cast<std::int32_t>(token));

@@ -43,6 +43,7 @@ struct CachelessTarget {
 struct CachelessDraft {
   std::vector<double> logits;         // [rows, vocab], with the Markov bias
   std::vector<std::int32_t> drafted;  // [rows]
+  std::vector<double> confidences;    // [rows]; empty without a confidence head
 };
 
 class CachelessModel {

@@ -53,15 +53,35 @@ ModelDescription SmallExpertsTarget() {
   return model;
 }
 
-ModelDescription SmallDraft() {
-  ModelDescription model = SmallModel("test/small-draft", 2, 0);
+ModelDescription SmallDraft(MarkovHead head) {
+  const std::string name = head == MarkovHead::kVanilla ? "test/small-draft"
+                           : head == MarkovHead::kGated ? "test/small-draft-gated"
+                                                        : "test/small-draft-rnn";
+  ModelDescription model = SmallModel(name, 2, 0);
   model.architecture = "DSparkDraftModel";
   model.draft = DraftShape{.causal = false,
                            .target_taps = {0, 1},
                            .target_hidden = 32,
                            .target_layers = 2,
                            .mask_token = kSmallVocab - 1,
-                           .markov_rank = 8};
+                           .markov_rank = 8,
+                           .confidence_head = true};
+  model.draft->markov_head = head;
+  return model;
+}
+
+ModelDescription SmallDflash() {
+  ModelDescription model = SmallModel("test/small-dflash", 2, 0);
+  model.architecture = "DFlashDraftModel";
+  for (ModelLayer& layer : model.layers) {
+    layer.mixer = AttentionShape{.heads = 8, .kv_heads = 2, .head_dim = 8, .value_dim = 8};
+  }
+  model.draft = DraftShape{.method = DraftMethod::kDflash,
+                           .causal = false,
+                           .target_taps = {0, 1},
+                           .target_hidden = 32,
+                           .target_layers = 2,
+                           .mask_token = kSmallVocab - 1};
   return model;
 }
 
@@ -90,6 +110,7 @@ ModelDescription HybridDraft() {
 ModelDescription HybridExpertsTarget() {
   ModelDescription model = HybridTarget();
   model.name = "test/hybrid-experts";
+  model.residual_block = 3;
   for (std::size_t i = 1; i < model.layers.size(); ++i) model.layers[i].mlp = SmallExperts();
   return model;
 }
@@ -102,7 +123,11 @@ ModelDescription TargetOf(const Plan& plan) {
 }
 
 ModelDescription DraftOf(const Plan& plan) {
-  return plan.draft.name == SmallDraft().name ? SmallDraft() : HybridDraft();
+  for (const MarkovHead head : {MarkovHead::kVanilla, MarkovHead::kGated, MarkovHead::kRnn}) {
+    if (ModelDescription model = SmallDraft(head); model.name == plan.draft.name) return model;
+  }
+  if (plan.draft.name == SmallDflash().name) return SmallDflash();
+  return HybridDraft();
 }
 
 }  // namespace kvasir::testing

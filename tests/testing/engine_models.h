@@ -16,12 +16,15 @@ inline constexpr std::int64_t kSmallVocab = 96;
 // The same with a mixture of experts in its second layer: 8, of which 3 are chosen by sigmoid, bias and
 // groups, and a shared one.
 [[nodiscard]] ModelDescription SmallExpertsTarget();
-// 2 layers over the target's tapped layers, Markov head, the target's embedding and head.
-[[nodiscard]] ModelDescription SmallDraft();
+// 2 layers over the target's tapped layers, Markov and confidence heads, the target's embedding and head.
+[[nodiscard]] ModelDescription SmallDraft(MarkovHead head = MarkovHead::kVanilla);
+// DFlash: as SmallDraft, but layers have keys and values per head (8 heads of 8 over 2), the block's anchor
+// predicts nothing, and there are no heads behind it.
+[[nodiscard]] ModelDescription SmallDflash();
 // 4 layers: KDA (8 heads of 8, kernel 4), MLA without rotation, KDA with K3's gates, KDA; else as
 // SmallTarget.
 [[nodiscard]] ModelDescription HybridTarget();
-// The same with such a mixture in every layer but the first.
+// The same with such a mixture in every layer but the first, and attention over residuals.
 [[nodiscard]] ModelDescription HybridExpertsTarget();
 // As SmallDraft, over layers 1 and 3.
 [[nodiscard]] ModelDescription HybridDraft();

@@ -11,12 +11,14 @@
 #include "common/base/checked_math.h"
 #include "common/models/model_text.h"
 #include "common/plan/verify.h"
+#include "worker/engine/step_metadata.h"
 
 namespace kvasir::testing {
 namespace {
 
 ModelDescription ModelOf(const EnginePlanOptions& options, Role role) {
-  if (role == Role::kDraft) return options.hybrid ? HybridDraft() : SmallDraft();
+  if (role == Role::kDraft && options.dflash) return SmallDflash();
+  if (role == Role::kDraft) return options.hybrid ? HybridDraft() : SmallDraft(options.markov_head);
   if (options.hybrid) return options.experts ? HybridExpertsTarget() : HybridTarget();
   return options.experts ? SmallExpertsTarget() : SmallTarget();
 }
@@ -26,12 +28,14 @@ PlanGroup MakeGroup(const EnginePlanOptions& options, Role role, std::int64_t* o
   const ModelDescription model = ModelOf(options, role);
   PlanGroup group;
   group.name = target ? "target.mla" : "draft.mla";
-  group.behaviour = BehaviourKey{.role = role,
-                                 .causal = target,
-                                 .block_rows = target ? options.draft_tokens + 1 : options.draft_tokens,
-                                 .backend = "cpu"};
+  group.behaviour =
+      BehaviourKey{.role = role,
+                   .causal = target,
+                   .block_rows = target || options.dflash ? options.draft_tokens + 1 : options.draft_tokens,
+                   .backend = "cpu"};
   for (const ModelLayer& layer : model.layers) {
-    if (!std::holds_alternative<MlaShape>(layer.mixer)) continue;
+    if (std::holds_alternative<KdaShape>(layer.mixer)) continue;
+    const auto* gqa = std::get_if<AttentionShape>(&layer.mixer);
     PlanLayer planned;
     planned.id = LayerId{.role = role, .index = layer.index};
     planned.name = absl::StrFormat("%s.layers.%d", RoleName(role), layer.index);
@@ -43,6 +47,12 @@ PlanGroup MakeGroup(const EnginePlanOptions& options, Role role, std::int64_t* o
                                .value_dim = 8,
                                .states = {},
                                .ring = {}};
+    if (gqa != nullptr) {
+      planned.layout.kind = LayoutKind::kKeyValue;
+      planned.layout.heads = std::max<std::int64_t>(gqa->kv_heads / options.topology.tp, 1);
+      planned.layout.key_dim = gqa->head_dim;
+      planned.layout.value_dim = gqa->value_dim;
+    }
     planned.page_bytes = options.block_tokens * RowBytes(planned.layout);
     planned.offset_bytes = *offset;
     *offset += planned.page_bytes;
@@ -145,7 +155,7 @@ void Finish(Plan& plan) {
   if (plan.draft_tokens > 0) {
     AddGraphs(plan, Pass::kTargetVerify, plan.draft_tokens + 1);
     AddGraphs(plan, Pass::kDraftContext, plan.draft_tokens + 1);
-    AddGraphs(plan, Pass::kDraftBlock, plan.draft_tokens);
+    AddGraphs(plan, Pass::kDraftBlock, DraftBlockRows(plan));
   }
   Bytes rest = plan.arena_bytes - plan.parent_bytes;
   plan.attribution = {{"null_parent", plan.parent_bytes}, {"unassigned", Bytes(0)}};

@@ -31,6 +31,7 @@ bool Same(const StepOutcome& a, const StepOutcome& b) {
 absl::StatusOr<std::unique_ptr<EngineRig>> EngineRig::Create(const EngineRigOptions& options) {
   std::unique_ptr<EngineRig> rig(new EngineRig());
   rig->plan_ = options.plan;
+  rig->costs_ = options.costs;
   const Topology& topology = rig->plan_.topology;
   rig->tensor_ = std::make_unique<ThreadGroup>(topology.tp);
   for (std::int64_t group = 0; group < topology.tp / topology.dcp; ++group) {
@@ -123,6 +124,7 @@ absl::StatusOr<std::optional<std::vector<SequenceProgress>>> EngineRig::Step() {
   std::optional<StepPlan> step = scheduler_->NextStep();
   if (!step.has_value()) return std::optional<std::vector<SequenceProgress>>();
   RenameBlocks(*step);
+  if (!costs_.empty()) step->cost = costs_[static_cast<std::size_t>(steps_) % costs_.size()];
   last_step_ = *step;
   ++steps_;
   const std::vector<absl::StatusOr<StepOutcome>> answers = ExecuteOnAll(*step);

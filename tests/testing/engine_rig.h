@@ -31,6 +31,8 @@ struct EngineRigOptions {
   CpuKernels kernels = CpuKernels::kFast;
   // Not 0: engines see every block id renamed by a permutation of parents and of the blocks inside them.
   std::int64_t shuffle_seed = 0;
+  // Not empty: given to the steps in turn.
+  std::vector<StepCost> costs = {};
   // Called on every rank, so it must give the same answer each time.
   std::function<void(const StepPlan&, std::span<std::int32_t>)> draft_override = {};
   // Called on every rank's thread.
@@ -82,6 +84,7 @@ class EngineRig {
   void RenameBlocks(StepPlan& step) const;
 
   Plan plan_;
+  std::vector<StepCost> costs_;
   std::vector<std::int64_t> parent_names_;  // by parent; empty without a shuffle
   std::unique_ptr<ThreadGroup> tensor_;
   std::vector<std::unique_ptr<ThreadGroup>> context_;

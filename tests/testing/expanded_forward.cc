@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <utility>
 #include <variant>
 
 #include "common/geometry/bf16.h"
@@ -17,10 +18,11 @@ void AddTo(std::vector<double>& x, const std::vector<double>& y) {
 
 double Sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
-// Of the first MLA layer; all of a model have as many.
+// Of the first layer that turns; all of a model have as many.
 std::int64_t RotaryLanes(const RoleModel& model) {
   for (const RoleLayer& layer : model.layers) {
     if (const auto* mla = std::get_if<MlaLayer>(&layer.mixer)) return mla->shape.rope_dim;
+    if (const auto* gqa = std::get_if<GqaLayer>(&layer.mixer)) return gqa->shape.head_dim;
   }
   return 2;
 }
@@ -36,12 +38,12 @@ std::vector<double> Times(const float* weight, std::size_t out_dim, const std::v
   return out;
 }
 
-void Rotation::Apply(std::vector<double>* x, std::size_t begin, std::int64_t position) const {
+void Rotation::Apply(std::vector<double>* x, std::size_t begin, std::int64_t position, bool halves) const {
   const double magnitude = Mscale(rope_.mscale) / Mscale(rope_.mscale_all_dim);
   for (std::size_t i = 0; 2 * static_cast<double>(i) < dim_; ++i) {
     const double angle = static_cast<double>(position) * Frequency(static_cast<double>(i));
-    double& a = (*x)[begin + 2 * i];
-    double& b = (*x)[begin + 2 * i + 1];
+    double& a = (*x)[begin + (halves ? i : 2 * i)];
+    double& b = (*x)[begin + (halves ? i + static_cast<std::size_t>(dim_) / 2 : 2 * i + 1)];
     const double turned = (a * std::cos(angle) - b * std::sin(angle)) * magnitude;
     b = (a * std::sin(angle) + b * std::cos(angle)) * magnitude;
     a = turned;
@@ -91,6 +93,7 @@ double ExpandedForward::Stored(double value) const {
 
 ExpandedRow ExpandedForward::Row(const RoleLayer& layer, const std::vector<double>& hidden,
                                  std::int64_t position) const {
+  if (const auto* gqa = std::get_if<GqaLayer>(&layer.mixer)) return KeysAndValues(*gqa, hidden, position);
   const MlaLayer& mla = layer.mla();
   std::vector<double> both = Times(mla.weights.kv_down, static_cast<std::size_t>(mla.row_dim()), hidden);
   const auto split = both.begin() + static_cast<std::ptrdiff_t>(mla.shape.kv_lora_rank);
@@ -103,11 +106,99 @@ ExpandedRow ExpandedForward::Row(const RoleLayer& layer, const std::vector<doubl
   return row;
 }
 
-void ExpandedForward::Attention(const RoleLayer& layer, const std::vector<ExpandedRow>& cache,
-                                std::size_t visible, std::int64_t position, std::vector<double>* x) const {
+std::vector<double> ExpandedForward::Mixture(const Stream& stream, const float* norm,
+                                             const float* proj) const {
+  if (norm == nullptr || stream.blocks.empty()) return stream.x;
+  Matrix sources = stream.blocks;
+  sources.push_back(stream.x);
+  std::vector<double> scores;
+  for (const std::vector<double>& source : sources) scores.push_back(Times(proj, 1, Norm(source, norm))[0]);
+  const double largest = *std::max_element(scores.begin(), scores.end());
+  double sum = 0;
+  std::vector<double> mixed(stream.x.size(), 0.0);
+  for (std::size_t s = 0; s < sources.size(); ++s) {
+    const double weight = std::exp(scores[s] - largest);
+    sum += weight;
+    for (std::size_t i = 0; i < mixed.size(); ++i) mixed[i] += weight * sources[s][i];
+  }
+  for (double& value : mixed) value /= sum;
+  return mixed;
+}
+
+std::vector<double> ExpandedForward::MixerInput(const RoleLayer& layer, const Stream& stream) const {
+  const LayerWeights& w = layer.weights;
+  return Norm(Mixture(stream, w.attention_residual_norm, w.attention_residual_proj), w.attention_norm);
+}
+
+void ExpandedForward::AddMixer(const RoleLayer& layer, const std::vector<double>& out, Stream* stream) const {
+  if (model_.residual_block > 0 && layer.index % model_.residual_block == 0) {
+    stream->blocks.push_back(std::exchange(stream->x, std::vector<double>(out.size(), 0.0)));
+  }
+  AddTo(stream->x, out);
+}
+
+std::vector<double> ExpandedForward::NormedHeads(std::vector<double> x, const float* weight, std::size_t dim,
+                                                 std::int64_t position) const {
+  for (std::size_t begin = 0; begin < x.size(); begin += dim) {
+    const auto at = x.begin() + static_cast<std::ptrdiff_t>(begin);
+    const std::vector<double> normed = Norm({at, at + static_cast<std::ptrdiff_t>(dim)}, weight);
+    std::copy(normed.begin(), normed.end(), at);
+    rope_.Apply(&x, begin, position, /*halves=*/true);
+  }
+  return x;
+}
+
+ExpandedRow ExpandedForward::KeysAndValues(const GqaLayer& layer, const std::vector<double>& hidden,
+                                           std::int64_t position) const {
+  const auto dim = static_cast<std::size_t>(layer.shape.head_dim);
+  const auto kv_heads = static_cast<std::size_t>(layer.kv_heads);
+  ExpandedRow row;
+  row.latent =
+      NormedHeads(Times(layer.weights.k, kv_heads * dim, hidden), layer.weights.k_norm, dim, position);
+  row.rotary = Times(layer.weights.v, kv_heads * static_cast<std::size_t>(layer.shape.value_dim), hidden);
+  for (double& value : row.latent) value = Stored(value);
+  for (double& value : row.rotary) value = Stored(value);
+  return row;
+}
+
+std::vector<double> ExpandedForward::GroupedAttention(const GqaLayer& layer,
+                                                      const std::vector<double>& normed,
+                                                      const std::vector<ExpandedRow>& cache,
+                                                      std::size_t visible, std::int64_t position) const {
+  const auto dim = static_cast<std::size_t>(layer.shape.head_dim);
+  const auto value_dim = static_cast<std::size_t>(layer.shape.value_dim);
+  const auto heads = static_cast<std::size_t>(layer.heads);
+  const std::vector<double> queries =
+      NormedHeads(Times(layer.weights.q, heads * dim, normed), layer.weights.q_norm, dim, position);
+  std::vector<double> values(heads * value_dim, 0.0);
+  for (std::size_t h = 0; h < heads; ++h) {
+    const std::size_t kv_head = h * static_cast<std::size_t>(layer.kv_heads) / heads;
+    std::vector<double> scores(visible, 0.0);
+    for (std::size_t k = 0; k < visible; ++k) {
+      for (std::size_t i = 0; i < dim; ++i)
+        scores[k] += queries[h * dim + i] * cache[k].latent[kv_head * dim + i];
+      scores[k] /= std::sqrt(static_cast<double>(dim));
+    }
+    const double largest = *std::max_element(scores.begin(), scores.end());
+    double sum = 0;
+    for (double& score : scores) sum += score = std::exp(score - largest);
+    for (std::size_t k = 0; k < visible; ++k) {
+      for (std::size_t i = 0; i < value_dim; ++i) {
+        values[h * value_dim + i] += scores[k] / sum * cache[k].rotary[kv_head * value_dim + i];
+      }
+    }
+  }
+  return Times(layer.weights.out, normed.size(), values);
+}
+
+std::vector<double> ExpandedForward::Attention(const RoleLayer& layer, const std::vector<double>& normed,
+                                               const std::vector<ExpandedRow>& cache, std::size_t visible,
+                                               std::int64_t position) const {
+  if (const auto* gqa = std::get_if<GqaLayer>(&layer.mixer)) {
+    return GroupedAttention(*gqa, normed, cache, visible, position);
+  }
   const MlaLayer& mla = layer.mla();
   const MlaWeights& w = mla.weights;
-  const std::vector<double> normed = Norm(*x, layer.weights.attention_norm);
   std::vector<double> query_in = normed;
   if (w.q_down != nullptr) {
     query_in = Norm(Times(w.q_down, static_cast<std::size_t>(mla.shape.q_lora_rank), normed), w.q_norm);
@@ -127,25 +218,26 @@ void ExpandedForward::Attention(const RoleLayer& layer, const std::vector<Expand
     const std::vector<double> gate = Times(w.gate, values.size(), normed);
     for (std::size_t i = 0; i < values.size(); ++i) values[i] *= Sigmoid(gate[i]);
   }
-  AddTo(*x, Times(w.out, x->size(), values));
+  return Times(w.out, normed.size(), values);
 }
 
 void ExpandedForward::Layer(const RoleLayer& layer, const std::vector<ExpandedRow>& cache,
-                            std::size_t visible, std::int64_t position, std::vector<double>* x) const {
-  Attention(layer, cache, visible, position, x);
-  Mlp(layer, x);
+                            std::size_t visible, std::int64_t position, Stream* stream) const {
+  AddMixer(layer, Attention(layer, MixerInput(layer, *stream), cache, visible, position), stream);
+  Mlp(layer, stream);
 }
 
-void ExpandedForward::RecurrentLayer(const RoleLayer& layer, Matrix* x) const {
+void ExpandedForward::RecurrentLayer(const RoleLayer& layer, std::vector<Stream>* streams) const {
   const KdaLayer& kda = std::get<KdaLayer>(layer.mixer);
   Matrix normed;
-  for (const std::vector<double>& row : *x) normed.push_back(Norm(row, layer.weights.attention_norm));
-  Matrix values(x->size(), std::vector<double>(static_cast<std::size_t>(kda.width())));
+  for (const Stream& stream : *streams) normed.push_back(MixerInput(layer, stream));
+  Matrix values(streams->size(), std::vector<double>(static_cast<std::size_t>(kda.width())));
   for (std::size_t h = 0; h < static_cast<std::size_t>(kda.heads); ++h)
     RecurrentHead(kda, h, normed, &values);
-  for (std::size_t t = 0; t < x->size(); ++t) {
-    AddTo((*x)[t], Times(kda.weights.out, (*x)[t].size(), values[t]));
-    Mlp(layer, &(*x)[t]);
+  for (std::size_t t = 0; t < streams->size(); ++t) {
+    Stream* stream = &(*streams)[t];
+    AddMixer(layer, Times(kda.weights.out, stream->x.size(), values[t]), stream);
+    Mlp(layer, stream);
   }
 }
 
@@ -205,8 +297,10 @@ void ExpandedForward::RecurrentHead(const KdaLayer& layer, std::size_t head, con
   }
 }
 
-void ExpandedForward::Mlp(const RoleLayer& layer, std::vector<double>* x) const {
-  AddTo(*x, ExpandedMlp(layer, static_cast<double>(model_.eps), Norm(*x, layer.weights.mlp_norm)));
+void ExpandedForward::Mlp(const RoleLayer& layer, Stream* stream) const {
+  const LayerWeights& w = layer.weights;
+  const std::vector<double> in = Norm(Mixture(*stream, w.mlp_residual_norm, w.mlp_residual_proj), w.mlp_norm);
+  AddTo(stream->x, ExpandedMlp(layer, static_cast<double>(model_.eps), in));
 }
 
 std::vector<double> ExpandedForward::Embedding(std::int32_t token) const {
@@ -214,8 +308,12 @@ std::vector<double> ExpandedForward::Embedding(std::int32_t token) const {
   return {row, row + model_.hidden};
 }
 
-std::vector<double> ExpandedForward::Logits(const std::vector<double>& x) const {
-  return Times(model_.head, static_cast<std::size_t>(model_.vocab), Norm(x, model_.final_norm));
+std::vector<double> ExpandedForward::HeadInput(const Stream& stream) const {
+  return Norm(Mixture(stream, model_.output_residual_norm, model_.output_residual_proj), model_.final_norm);
+}
+
+std::vector<double> ExpandedForward::Logits(const Stream& stream) const {
+  return Times(model_.head, static_cast<std::size_t>(model_.vocab), HeadInput(stream));
 }
 
 std::vector<double> ExpandedForward::Head(const MlaLayer& layer, const double* query, std::size_t h,

@@ -34,6 +34,11 @@ void AddGroup(const ModelDescription& model, Role role, const ModelRanksOptions&
     if (const auto* mla = std::get_if<MlaShape>(&described.mixer)) {
       layer.layout.key_dim = mla->kv_lora_rank;
       layer.layout.value_dim = mla->rope_dim;
+    } else if (const auto* gqa = std::get_if<AttentionShape>(&described.mixer)) {
+      layer.layout.kind = LayoutKind::kKeyValue;
+      layer.layout.heads = std::max<std::int64_t>(gqa->kv_heads / options.topology.tp, 1);
+      layer.layout.key_dim = gqa->head_dim;
+      layer.layout.value_dim = gqa->value_dim;
     }
     layer.offset_bytes = pool->block_bytes;
     layer.page_bytes = RowBytes(layer.layout) * pool->block_tokens;
@@ -94,7 +99,7 @@ struct ModelRanks::Member {
   std::unique_ptr<RankModel> model;
   std::map<std::tuple<Pass, std::int64_t, std::int64_t>, Inputs> captured;
   std::vector<std::int32_t> next_ids, drafted;
-  std::vector<float> logits, taps;
+  std::vector<float> logits, taps, confidences;
   std::int32_t fault = 0;
 };
 
@@ -146,6 +151,7 @@ absl::Status ModelRanks::AddRank(const ModelRanksOptions& options, std::int64_t 
   member->logits.resize(rows * static_cast<std::size_t>(options.target.vocab));
   member->next_ids.resize(rows);
   member->drafted.resize(rows);
+  member->confidences.resize(rows);
   if (options.draft.has_value()) {
     member->taps.resize(rows * options.draft->draft->target_taps.size() *
                         static_cast<std::size_t>(options.target.hidden));
@@ -200,6 +206,7 @@ LaunchList ModelRanks::BuildList(Member& m, const PassShape& shape, Inputs& inpu
   const PassOutputs out{.logits = m.logits.data(),
                         .next_ids = m.next_ids.data(),
                         .drafted = m.drafted.data(),
+                        .confidences = m.confidences.data(),
                         .taps = m.taps.empty() ? nullptr : m.taps.data(),
                         .fault = &m.fault};
   return m.model->Build(shape, in, out);
@@ -244,6 +251,8 @@ absl::StatusOr<PassResult> ModelRanks::Run(const PassCall& call) {
   result.logits.assign(first.logits.begin(), first.logits.begin() + static_cast<std::ptrdiff_t>(logits));
   result.next_ids.assign(first.next_ids.begin(), first.next_ids.begin() + static_cast<std::ptrdiff_t>(rows));
   result.drafted.assign(first.drafted.begin(), first.drafted.begin() + static_cast<std::ptrdiff_t>(rows));
+  result.confidences.assign(first.confidences.begin(),
+                            first.confidences.begin() + static_cast<std::ptrdiff_t>(rows));
   return result;
 }
 

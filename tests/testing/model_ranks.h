@@ -56,6 +56,7 @@ struct PassResult {
   std::vector<float> logits;           // [rows, vocab]
   std::vector<std::int32_t> next_ids;  // [rows]
   std::vector<std::int32_t> drafted;   // [rows]
+  std::vector<float> confidences;      // [rows]
   bool fault = false;                  // on any rank
 };
 

@@ -60,6 +60,7 @@ class Runner {
   absl::Status operator()(const MlaDecodeOp& op) {
     return Done(Reference() ? cpu::ReferenceDecode : cpu::MlaDecode, op);
   }
+  absl::Status operator()(const GqaDecodeOp& op) { return Done(cpu::GqaDecode, op); }
   absl::Status operator()(const GatherHeadsOp& op) { return collectives_.GatherHeads(op); }
   absl::Status operator()(const CombineOp& op) { return collectives_.Combine(op); }
   absl::Status operator()(const ProjectValueOp& op) { return Done(cpu::ProjectValue, op); }
@@ -67,6 +68,7 @@ class Runner {
   absl::Status operator()(const GatherColumnsOp& op) { return collectives_.GatherColumns(op); }
   absl::Status operator()(const AddOp& op) { return Done(cpu::Add, op); }
   absl::Status operator()(const SwiGluOp& op) { return Done(cpu::SwiGlu, op); }
+  absl::Status operator()(const MixResidualsOp& op) { return Done(cpu::MixResiduals, op); }
   absl::Status operator()(const SigmoidGateOp& op) { return Done(cpu::SigmoidGate, op); }
   absl::Status operator()(const CopyRowsOp& op) { return Done(cpu::CopyRows, op); }
   absl::Status operator()(const ArgmaxOp& op) { return Done(cpu::Argmax, op); }

@@ -23,6 +23,8 @@ void Rope(const RopeOp& op);
 absl::Status Embed(const EmbedOp& op);
 void Add(const AddOp& op);
 void SwiGlu(const SwiGluOp& op);
+void GqaDecode(const GqaDecodeOp& op);
+void MixResiduals(const MixResidualsOp& op);
 void SigmoidGate(const SigmoidGateOp& op);
 void CopyRows(const CopyRowsOp& op);
 

@@ -24,11 +24,13 @@ void Rope(const RopeOp& op) {
       const float cosine = static_cast<float>(std::cos(angle)) * op.magnitude;
       const float sine = static_cast<float>(std::sin(angle)) * op.magnitude;
       for (std::int64_t h = 0; h < op.heads; ++h) {
-        float* pair = row + h * op.head_stride + 2 * i;
-        const float x = pair[0];
-        const float y = pair[1];
-        pair[0] = x * cosine - y * sine;
-        pair[1] = x * sine + y * cosine;
+        float* head = row + h * op.head_stride;
+        float& first = head[op.halves ? i : 2 * i];
+        float& second = head[op.halves ? i + op.dim / 2 : 2 * i + 1];
+        const float x = first;
+        const float y = second;
+        first = x * cosine - y * sine;
+        second = x * sine + y * cosine;
       }
     }
   }

@@ -1,12 +1,13 @@
-// DSpark's adaptive verification: how many drafted tokens of each request are worth a row of the target's
-// verify pass. Rows cost time that all requests share, so under load an unlikely tail is left out.
+// DSpark's adaptive verification: how many drafted tokens are worth a row of the target's verify pass. Rows
+// cost time that all requests share, so under load an unlikely tail is left out.
 //
 // A row's worth is the probability that everything up to it is accepted, a_j = c_1 ... c_j, c the confidence
-// head's acceptance probabilities. Rows are admitted by falling worth while the expected tokens per second
-// rise: Theta = (R + sum of a over admitted rows) * steps_per_second(R + admitted rows). The first row that
-// does not raise it ends the choice. So whether row j is verified depends only on rows of at least its worth,
-// of its own request those before it: the choice never looks at what it decides about (it anticipates
-// nothing), which keeps verification lossless.
+// head's acceptance probabilities. A verify pass has the same number of rows for each of its R requests, so
+// columns are admitted from the first on while the expected tokens per time rise:
+//   Theta(q) = (R + sum of a_j over all requests and j <= q) / (fixed + row * R * (1 + q)).
+// The first column that does not raise it ends the choice. So whether token j is verified depends on
+// confidences up to c_j only, and those depend on tokens before j (MarkovChainOp): the choice never looks at
+// what it decides about, which keeps verification lossless.
 //
 // The choice depends on what else is in the batch: with it, a sampled request's output has the same
 // distribution but not the same tokens in every batch. Greedy output does not change.
@@ -14,18 +15,18 @@
 #define KVASIR_WORKER_ENGINE_CHOOSE_VERIFY_ROWS_H_
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
+
+#include "worker/engine/step_cost.h"
 
 namespace kvasir {
 
 // confidences[r][j]: of request r's drafted token j, one for each valid one; taken into [0, 1], NaN as 0.
-// `steps_per_second(rows)`: measured, positive, for a verify pass of so many rows (anchors included).
-// Returns how many drafted tokens of each request to verify: 0 .. confidences[r].size().
-[[nodiscard]] std::vector<std::int64_t> ChooseVerifyRows(
-    std::span<const std::vector<double>> confidences,
-    const std::function<double(std::int64_t rows)>& steps_per_second);
+// Returns how many drafted tokens of each request to verify, from 0 to the most that any has; a request that
+// has fewer verifies all of its own.
+[[nodiscard]] std::int64_t ChooseVerifyRows(std::span<const std::vector<float>> confidences,
+                                            const StepCost& cost);
 
 }  // namespace kvasir
 

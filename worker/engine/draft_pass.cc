@@ -37,11 +37,12 @@ LaunchList WriteDraftBlockPass(const PassContext& context) {
     pass.Mix(layer);
     pass.Mlp(layer);
   }
-  float* base = model.markov_rank > 0 ? context.scratch.base_logits : out.logits;
+  const DraftHeads& heads = model.heads;
+  float* base = heads.markov_rank > 0 ? context.scratch.base_logits : out.logits;
   pass.Head(model.head, base);
   list.push_back(MarkovChainOp{.base = base,
-                               .w1 = model.markov_in,
-                               .w2 = model.markov_out,
+                               .w1 = heads.markov_in,
+                               .w2 = heads.markov_out,
                                .anchors = context.in.anchors,
                                .logits = out.logits,
                                .drafted = out.drafted,
@@ -49,9 +50,18 @@ LaunchList WriteDraftBlockPass(const PassContext& context) {
                                .requests = context.shape.requests,
                                .query_rows = context.shape.query_rows,
                                .vocab = model.vocab,
-                               .rank = model.markov_rank,
+                               .rank = heads.markov_rank,
                                .temperatures = context.in.temperatures,
-                               .draws = context.in.draws});
+                               .draws = context.in.draws,
+                               .head = heads.markov_head,
+                               .mix = heads.markov_mix,
+                               .mix_bias = heads.markov_mix_bias,
+                               .hidden = context.scratch.normed,  // as Head left it
+                               .hidden_dim = model.hidden,
+                               .confidence = heads.confidence,
+                               .confidence_bias = heads.confidence_bias,
+                               .confidence_markov = heads.confidence_markov,
+                               .confidences = out.confidences});
   return list;
 }
 

@@ -16,6 +16,7 @@
 
 #include "common/geometry/block_address.h"
 #include "common/geometry/dtype.h"
+#include "worker/engine/launch_draft.h"
 #include "worker/engine/launch_experts.h"
 #include "worker/engine/launch_recurrent.h"
 
@@ -49,14 +50,15 @@ struct LinearOp {
   std::int64_t rows, in_dim, out_dim, in_stride, out_stride;
 };
 
-// Rotates `dim` lanes (pairs 2i, 2i+1) of each head by positions[r] * inv_freq[i], scaled by `magnitude`, in
-// place.
+// Rotates `dim` lanes of each head by positions[r] * inv_freq[i], scaled by `magnitude`, in place: pairs 2i
+// and 2i + 1, or i and i + dim / 2 where `halves`.
 struct RopeOp {
   float* x;  // rows row_stride apart; heads head_stride apart; first rotary lane of head 0
   const std::int64_t* positions;  // [rows]
   const float* inv_freq;          // [dim / 2]
   std::int64_t rows, heads, dim, row_stride, head_stride;
   float magnitude;
+  bool halves = false;
 };
 
 // Absorbed query: out[r, h] = [ q_nope[r, h] * w_uk[h] ; q_rope[r, h] ]
@@ -92,6 +94,21 @@ struct MlaDecodeOp {
   float* out;                       // [rows, heads, latent]
   float* lse;                       // [rows, heads], natural log
   std::int64_t requests, query_rows, heads, latent, rope, table_width, split_tokens;
+  float scale;
+};
+
+// Paged decode over keys and values per head, which no rank shares with another: as MlaDecodeOp, but a
+// token's row is [kv_heads, key_dim] keys, then [kv_heads, value_dim] values, and heads h of row r read kv
+// head h / (heads / kv_heads).
+struct GqaDecodeOp {
+  const float* q;  // [rows, heads, key_dim]
+  const std::byte* arena;
+  PageGeometry page;
+  DType dtype;
+  const std::int64_t* block_table;  // [requests, table_width]
+  const std::int64_t* bounds;       // [rows]
+  float* out;                       // [rows, heads, value_dim]; 0 where bounds[r] == 0
+  std::int64_t requests, query_rows, heads, kv_heads, key_dim, value_dim, table_width, split_tokens;
   float scale;
 };
 
@@ -155,6 +172,19 @@ struct SwiGluOp {
   GatedActivation activation = {};
 };
 
+// Kimi-K3's attention over residuals. Sources of row r are blocks 0 .. count-1 and x, s = blocks[b][r], x[r]:
+//   out[r] = sum_s p_s s,  p = softmax over s of sum_i norm_i proj_i s_i / sqrt(mean(s^2) + eps)
+// Without blocks out = x. `out` is not `x`.
+struct MixResidualsOp {
+  const float* x;       // [rows, cols]
+  const float* blocks;  // [count, rows, cols]
+  const float* norm;    // [cols]
+  const float* proj;    // [cols]
+  float* out;           // [rows, cols]
+  std::int64_t rows, cols, count;
+  float eps;
+};
+
 // x *= sigmoid(gate)
 struct SigmoidGateOp {
   float* x;
@@ -178,29 +208,11 @@ struct ArgmaxOp {
   std::int64_t rows, vocab;
 };
 
-// The drafted tokens of a block, with DSpark's Markov head: x_0 = anchors[b]; for k = 0 .. query_rows-1:
-//   logits_k = base[b, k] + w1[x_k] * w2;  drafted[b, k] = x_{k+1}, chosen from logits_k.
-// Rank 0: no head, logits_k = base[b, k]; `logits` may then be `base`. Chosen is the largest (lowest id of
-// equals) where temperatures[b] is 0, else the token that draws[b, k] picks from softmax(logits_k /
-// temperatures[b]), as token_distribution.h says: verification must know the distribution exactly. A NaN sets
-// *fault to 1 and gives 0, and so does +inf where tokens are drawn.
-struct MarkovChainOp {
-  const float* base;            // [requests, query_rows, vocab]
-  const float* w1;              // [vocab, rank]
-  const float* w2;              // [rank, vocab]
-  const std::int32_t* anchors;  // [requests]
-  float* logits;                // [requests, query_rows, vocab], the biased logits
-  std::int32_t* drafted;        // [requests, query_rows]
-  std::int32_t* fault;
-  std::int64_t requests, query_rows, vocab, rank;
-  const double* temperatures = nullptr;  // [requests]; null: all 0
-  const double* draws = nullptr;         // [requests, query_rows], in [0, 1)
-};
-
-using Launch = std::variant<EmbedOp, RmsNormOp, LinearOp, RopeOp, AbsorbQueryOp, CacheWriteOp, MlaDecodeOp,
-                            GatherHeadsOp, CombineOp, ProjectValueOp, AllReduceOp, GatherColumnsOp, AddOp,
-                            SwiGluOp, SigmoidGateOp, CopyRowsOp, ArgmaxOp, MarkovChainOp, ShortConvOp,
-                            L2NormOp, KdaGateOp, KdaStepOp, RouteExpertsOp, ExpertMlpOp>;
+using Launch =
+    std::variant<EmbedOp, RmsNormOp, LinearOp, RopeOp, AbsorbQueryOp, CacheWriteOp, MlaDecodeOp, GqaDecodeOp,
+                 GatherHeadsOp, CombineOp, ProjectValueOp, AllReduceOp, GatherColumnsOp, AddOp, SwiGluOp,
+                 MixResidualsOp, SigmoidGateOp, CopyRowsOp, ArgmaxOp, MarkovChainOp, ShortConvOp, L2NormOp,
+                 KdaGateOp, KdaStepOp, RouteExpertsOp, ExpertMlpOp>;
 using LaunchList = std::vector<Launch>;
 
 }  // namespace kvasir

@@ -46,19 +46,65 @@ void LayerPass::Embed() {
                           .vocab = c_.model.vocab});
 }
 
+void LayerPass::WriteCacheRows(const RoleLayer& layer, const float* hidden_rows) {
+  const GroupInputs& group = c_.in.groups[static_cast<std::size_t>(layer.group)];
+  if (const auto* gqa = std::get_if<GqaLayer>(&layer.mixer)) {
+    CacheRows(*gqa, group, hidden_rows);
+  } else {
+    CacheRows(layer.mla(), group, hidden_rows);
+  }
+}
+
+void LayerPass::NormStream(const Mixture& mixture, const float* weight) {
+  const PassScratch& s = c_.scratch;
+  if (mixture.norm == nullptr) return Norm(s.x, weight, c_.model.hidden, s.normed);
+  list_.push_back(MixResidualsOp{.x = s.x,
+                                 .blocks = s.residual_blocks,
+                                 .norm = mixture.norm,
+                                 .proj = mixture.proj,
+                                 .out = s.normed,
+                                 .rows = c_.shape.rows(),
+                                 .cols = c_.model.hidden,
+                                 .count = mixture.blocks,
+                                 .eps = c_.model.eps});
+  Norm(s.normed, weight, c_.model.hidden, s.normed);
+}
+
+void LayerPass::Copy(const float* in, float* out) {
+  list_.push_back(CopyRowsOp{.in = in,
+                             .out = out,
+                             .rows = c_.shape.rows(),
+                             .cols = c_.model.hidden,
+                             .in_stride = c_.model.hidden,
+                             .out_stride = c_.model.hidden});
+}
+
 void LayerPass::Mix(const RoleLayer& layer) {
-  Norm(c_.scratch.x, layer.weights.attention_norm, c_.model.hidden, c_.scratch.normed);
+  const PassScratch& s = c_.scratch;
+  const std::int64_t before = c_.model.BlocksBefore(layer.index);
+  NormStream({layer.weights.attention_residual_norm, layer.weights.attention_residual_proj, before},
+             layer.weights.attention_norm);
   const GroupInputs& group = c_.in.groups[static_cast<std::size_t>(layer.group)];
   if (const auto* kda = std::get_if<KdaLayer>(&layer.mixer)) {
     Kda(*kda, group);
+  } else if (const auto* gqa = std::get_if<GqaLayer>(&layer.mixer)) {
+    Gqa(*gqa, group);
   } else {
     Mla(layer.mla(), group);
+  }
+  if (c_.model.residual_block > 0 && layer.index % c_.model.residual_block == 0) {
+    Copy(s.x, s.residual_blocks + before * c_.shape.rows() * c_.model.hidden);
+    SumOverRanks(s.branch, c_.model.hidden);
+    Copy(s.branch, s.x);
+    return;
   }
   AddBranch(/*sharded=*/true);
 }
 
 void LayerPass::Head(const float* head, float* logits) {
-  Norm(c_.scratch.x, c_.model.final_norm, c_.model.hidden, c_.scratch.normed);
+  const auto layers = static_cast<std::int64_t>(c_.model.layers.size());
+  NormStream({c_.model.output_residual_norm, c_.model.output_residual_proj, c_.model.BlocksBefore(layers)},
+             c_.model.final_norm);
   const bool sharded = c_.model.vocab_local != c_.model.vocab;
   Linear(c_.scratch.normed, head, c_.model.hidden, c_.model.vocab_local,
          sharded ? c_.scratch.local_logits : logits);

@@ -27,10 +27,11 @@ class LayerPass {
 
   // scratch.x = embedding of the input tokens
   void Embed();
-  // Projects `hidden_rows` [rows, hidden] to cache rows of the MLA layer and writes them to its slots.
+  // Projects `hidden_rows` [rows, hidden] to cache rows of the layer and writes them to its slots. Not KDA.
   void WriteCacheRows(const RoleLayer& layer, const float* hidden_rows);
   // scratch.x += mixer(norm(x)). Attention writes the rows' own cache rows first, so that they see
-  // themselves.
+  // themselves. With attention over residuals, here and below, what is normed is the mixture of x and the
+  // blocks before; at a block's first layer x becomes a block, and starts anew.
   void Mix(const RoleLayer& layer);
   // scratch.x += mlp(norm(x))
   void Mlp(const RoleLayer& layer);
@@ -38,14 +39,27 @@ class LayerPass {
   void Head(const float* head, float* logits);
 
  private:
-  // scratch.branch = the mixer's output for scratch.normed, of this rank's heads: mla_pass.cc, kda_pass.cc
+  // scratch.branch = the mixer's output for scratch.normed, of this rank's heads: mla_pass.cc, kda_pass.cc,
+  // gqa_pass.cc
   void Mla(const MlaLayer& layer, const GroupInputs& group);
+  void Gqa(const GqaLayer& layer, const GroupInputs& group);
   void Kda(const KdaLayer& layer, const GroupInputs& group);
   void CacheRows(const MlaLayer& layer, const GroupInputs& group, const float* hidden_rows);
+  void CacheRows(const GqaLayer& layer, const GroupInputs& group, const float* hidden_rows);
+  // x [rows, heads, head_dim]: the norm of each head, then the rotation
+  void NormAndTurn(float* x, const float* weight, std::int64_t heads, const GqaLayer& layer);
   void Query(const MlaLayer& layer);
   void Convolve(const KdaLayer& layer, const GroupInputs& group);
   void Gates(const KdaLayer& layer);
   void Norm(const float* in, const float* weight, std::int64_t cols, float* out);
+  // scratch.normed = norm(x), or norm of the mixture of x and `blocks` blocks where it has weights.
+  struct Mixture {
+    const float* norm;
+    const float* proj;
+    std::int64_t blocks;
+  };
+  void NormStream(const Mixture& mixture, const float* weight);
+  void Copy(const float* in, float* out);  // [rows, hidden]
   void Linear(const float* in, const float* weight, std::int64_t in_dim, std::int64_t out_dim, float* out);
   // x [rows, cols] = sum over the tensor ranks
   void SumOverRanks(float* x, std::int64_t cols);

@@ -10,10 +10,6 @@ constexpr std::int64_t kSplitTokens = 128;
 
 }  // namespace
 
-void LayerPass::WriteCacheRows(const RoleLayer& layer, const float* hidden_rows) {
-  CacheRows(layer.mla(), c_.in.groups[static_cast<std::size_t>(layer.group)], hidden_rows);
-}
-
 void LayerPass::CacheRows(const MlaLayer& layer, const GroupInputs& group, const float* hidden_rows) {
   float* kv = c_.scratch.kv;
   const std::int64_t latent = layer.shape.kv_lora_rank;

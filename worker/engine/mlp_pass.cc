@@ -71,7 +71,9 @@ void LayerPass::LatentExperts(const RoleLayer& layer) {
 void LayerPass::Mlp(const RoleLayer& layer) {
   const PassScratch& s = c_.scratch;
   const std::int64_t hidden = c_.model.hidden;
-  Norm(s.x, layer.weights.mlp_norm, hidden, s.normed);
+  NormStream({layer.weights.mlp_residual_norm, layer.weights.mlp_residual_proj,
+              c_.model.BlocksBefore(layer.index + 1)},
+             layer.weights.mlp_norm);
   if (layer.mlp.experts == 0) {
     DenseMlp(layer, s.branch);
     AddBranch(layer.mlp_sharded);

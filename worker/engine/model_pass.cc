@@ -85,7 +85,7 @@ absl::Status AddDraft(const RankModelOptions& options, MlaRankModel* model) {
   model->target.taps = shape.target_taps;
   model->draft->taps = shape.target_taps;
   model->draft->tap_hidden = shape.target_hidden;
-  model->draft->markov_rank = shape.markov_rank;
+  model->draft->heads = DraftHeads::Of(shape);
   DeclareWeights(*options.draft, options.place, model->weights, &*model->draft);
   return absl::OkStatus();
 }

@@ -44,6 +44,7 @@ struct PassOutputs {
   float* logits = nullptr;           // [rows, vocab]
   std::int32_t* next_ids = nullptr;  // [rows]: argmax of each row
   std::int32_t* drafted = nullptr;   // [requests, query_rows]; draft_block
+  float* confidences = nullptr;      // [requests, query_rows]; draft_block of a draft with such a head
   float* taps = nullptr;             // [rows, taps * hidden]: written by target passes, read by draft_context
   std::int32_t* fault = nullptr;     // set to 1 by an operation that met NaN or +inf
 };

@@ -46,7 +46,7 @@ std::vector<PassShape> LargestShapes(const Plan& plan) {
     shapes.push_back({Pass::kDraftContext, 1, plan.prefill_chunk});
     shapes.push_back({Pass::kTargetVerify, requests, plan.draft_tokens + 1});
     shapes.push_back({Pass::kDraftContext, requests, plan.draft_tokens + 1});
-    shapes.push_back({Pass::kDraftBlock, requests, plan.draft_tokens});
+    shapes.push_back({Pass::kDraftBlock, requests, DraftBlockRows(plan)});
   }
   for (const PlanGraph& graph : plan.graphs) shapes.push_back({graph.pass, graph.bucket, graph.query_rows});
   return shapes;
@@ -76,6 +76,7 @@ absl::StatusOr<PassBuffers> PassBuffers::Create(Backend& backend, const Plan& pl
   const std::int64_t logits = cutter.Take(BytesOf<float>(rows * sizes.vocab));
   const std::int64_t next_ids = cutter.Take(BytesOf<std::int32_t>(rows));
   const std::int64_t drafted = cutter.Take(BytesOf<std::int32_t>(rows));
+  const std::int64_t confidences = cutter.Take(BytesOf<float>(rows));
   const std::int64_t taps = cutter.Take(BytesOf<float>(rows * sizes.tap_columns));
   const std::int64_t fault = cutter.Take(BytesOf<std::int32_t>(1));
   KVASIR_ASSIGN_OR_RETURN(buffers.inputs_, backend.Allocate(Bytes(input_bytes)));
@@ -84,6 +85,7 @@ absl::StatusOr<PassBuffers> PassBuffers::Create(Backend& backend, const Plan& pl
   buffers.outputs_.logits = reinterpret_cast<float*>(base + logits);
   buffers.outputs_.next_ids = reinterpret_cast<std::int32_t*>(base + next_ids);
   buffers.outputs_.drafted = reinterpret_cast<std::int32_t*>(base + drafted);
+  buffers.outputs_.confidences = reinterpret_cast<float*>(base + confidences);
   if (sizes.tap_columns > 0) buffers.outputs_.taps = reinterpret_cast<float*>(base + taps);
   buffers.outputs_.fault = reinterpret_cast<std::int32_t*>(base + fault);
   return buffers;

@@ -51,6 +51,10 @@ absl::Status PassRunner::Run(const PassMetadata& metadata, bool wants_logits) {
   KVASIR_RETURN_IF_ERROR(buffers_.Upload(backend_, metadata));
   KVASIR_RETURN_IF_ERROR(Launch(metadata, wants_logits));
   KVASIR_RETURN_IF_ERROR(CollectFault(metadata.shape.pass));
+  if (metadata.shape.pass == Pass::kDraftBlock && options_.observe_confidences) {
+    KVASIR_ASSIGN_OR_RETURN(const std::vector<float> confidences, ReadConfidences(metadata.shape));
+    options_.observe_confidences(confidences);
+  }
   return options_.observe_pass ? Observe(metadata, wants_logits) : absl::OkStatus();
 }
 
@@ -98,6 +102,13 @@ absl::StatusOr<std::vector<std::int32_t>> PassRunner::ReadNextIds(const PassShap
 
 absl::StatusOr<std::vector<std::int32_t>> PassRunner::ReadDrafted(const PassShape& shape) {
   return ReadTokens(buffers_.outputs().drafted, shape.rows());
+}
+
+absl::StatusOr<std::vector<float>> PassRunner::ReadConfidences(const PassShape& shape) {
+  std::vector<float> confidences(static_cast<std::size_t>(shape.rows()));
+  KVASIR_RETURN_IF_ERROR(backend_.Read(std::as_writable_bytes(std::span(confidences)),
+                                       reinterpret_cast<const std::byte*>(buffers_.outputs().confidences)));
+  return confidences;
 }
 
 absl::StatusOr<std::vector<float>> PassRunner::ReadLogits(std::int64_t first, std::int64_t rows) {

@@ -39,6 +39,8 @@ class PassRunner {
   // Of the pass run last: [rows], and for a draft_block [requests, query_rows].
   absl::StatusOr<std::vector<std::int32_t>> ReadNextIds(const PassShape& shape);
   absl::StatusOr<std::vector<std::int32_t>> ReadDrafted(const PassShape& shape);
+  // Of the draft_block run last, if the draft has a confidence head: [requests, N].
+  absl::StatusOr<std::vector<float>> ReadConfidences(const PassShape& shape);
   // Its logits [rows, vocab] from row `first` on; those of a draft_block with the Markov bias.
   absl::StatusOr<std::vector<float>> ReadLogits(std::int64_t first, std::int64_t rows);
   // The first pass since BeginStep that met NaN or +inf.

@@ -13,9 +13,9 @@ constexpr std::int64_t kAlignment = 256;
 
 // Floats per row of each buffer, the maximum over all layers.
 struct RowSizes {
-  std::int64_t hidden = 0, q_lora = 0, query = 0, row = 0, absorbed = 0, gathered = 0, partial = 0, lse = 0,
-               attended = 0, value = 0, qkv = 0, low_rank = 0, decay = 0, beta = 0, intermediate = 0,
-               experts = 0, chosen = 0, shared = 0, latent = 0, vocab = 0;
+  std::int64_t hidden = 0, residual = 0, q_lora = 0, query = 0, row = 0, absorbed = 0, gathered = 0,
+               partial = 0, lse = 0, attended = 0, value = 0, keys = 0, qkv = 0, low_rank = 0, decay = 0,
+               beta = 0, intermediate = 0, experts = 0, chosen = 0, shared = 0, latent = 0, vocab = 0;
 };
 
 void Raise(std::int64_t& size, std::int64_t to) { size = std::max(size, to); }
@@ -32,6 +32,13 @@ void RaiseFor(const MlaLayer& layer, RowSizes& sizes) {
   Raise(sizes.value, layer.heads * layer.shape.value_dim);
 }
 
+void RaiseFor(const GqaLayer& layer, RowSizes& sizes) {
+  Raise(sizes.query, layer.heads * layer.shape.head_dim);
+  Raise(sizes.keys, layer.key_width());
+  Raise(sizes.row, layer.row_dim());
+  Raise(sizes.value, layer.heads * layer.shape.value_dim);
+}
+
 void RaiseFor(const KdaLayer& layer, RowSizes& sizes) {
   Raise(sizes.qkv, 3 * layer.width());
   Raise(sizes.low_rank, layer.shape.head_dim);
@@ -44,6 +51,8 @@ RowSizes SizesOf(const std::vector<const RoleModel*>& models) {
   RowSizes sizes;
   for (const RoleModel* model : models) {
     Raise(sizes.hidden, model->hidden);
+    Raise(sizes.residual,
+          model->BlocksBefore(static_cast<std::int64_t>(model->layers.size())) * model->hidden);
     Raise(sizes.vocab, model->vocab);
     for (const RoleLayer& layer : model->layers) {
       std::visit([&sizes](const auto& mixer) { RaiseFor(mixer, sizes); }, layer.mixer);
@@ -72,9 +81,11 @@ absl::StatusOr<PassScratch> MakePassScratch(Backend& backend, const std::vector<
   const Buffer buffers[] = {
       {&scratch.x, sizes.hidden},
       {&scratch.normed, sizes.hidden},
+      {&scratch.residual_blocks, sizes.residual},
       {&scratch.branch, sizes.hidden},
       {&scratch.q_latent, sizes.q_lora},
       {&scratch.q, sizes.query},
+      {&scratch.keys, sizes.keys},
       {&scratch.kv, sizes.row},
       {&scratch.absorbed, sizes.absorbed},
       {&scratch.gathered, sizes.gathered},

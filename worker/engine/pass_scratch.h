@@ -17,9 +17,11 @@ namespace kvasir {
 struct PassScratch {
   float* x = nullptr;                  // [rows, hidden]: the residual stream
   float* normed = nullptr;             // [rows, hidden]
+  float* residual_blocks = nullptr;    // [blocks, rows, hidden]: what attention over residuals looks at
   float* branch = nullptr;             // [rows, hidden]: what attention or MLP adds
   float* q_latent = nullptr;           // [rows, q_lora]
   float* q = nullptr;                  // [rows, heads, nope + rope]
+  float* keys = nullptr;               // [rows, kv_heads, dim]: of a layer with keys and values per head
   float* kv = nullptr;                 // [rows, latent + rope]
   float* absorbed = nullptr;           // [rows, heads, latent + rope]
   float* gathered = nullptr;           // [rows, all_heads, latent + rope]

@@ -1,5 +1,6 @@
 #include "worker/engine/rank_engine.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "worker/engine/check_engine_options.h"
 #include "worker/engine/check_step.h"
 #include "worker/engine/choose_tokens.h"
+#include "worker/engine/choose_verify_rows.h"
 #include "worker/engine/pass_runner.h"
 #include "worker/engine/step_agreement.h"
 
@@ -52,10 +54,18 @@ class RankEngineImpl final : public RankEngine {
   absl::Status Speculate(const StepPlan& step, StepOutcome& outcome);
   // What a step drafted: tokens [sequences, N], and what each sequence's valid ones were drawn from.
   struct Drafts {
+    std::int64_t verified = 0;  // of each sequence at most so many
     std::vector<std::int32_t> tokens;
     std::vector<std::vector<TokenDistribution>> distributions;  // by sequence; empty where it is greedy
   };
   absl::StatusOr<Drafts> Draft(const StepPlan& step);
+  // The row of a draft_block that predicts sequence `index`'s first drafted token.
+  [[nodiscard]] std::int64_t FirstDrafted(std::size_t index) const {
+    const std::int64_t rows = DraftBlockRows(options_.plan);
+    return static_cast<std::int64_t>(index) * rows + rows - options_.plan.draft_tokens;
+  }
+  // How many of the tokens that the draft pass of `shape` left are worth verifying.
+  absl::StatusOr<std::int64_t> ChooseVerified(const StepPlan& step, const PassShape& shape);
   absl::StatusOr<std::vector<TokenDistribution>> ReadDistributions(const StepSequence& sequence,
                                                                    std::int64_t first_row,
                                                                    std::span<const std::int32_t> drafted);
@@ -212,24 +222,43 @@ absl::StatusOr<RankEngineImpl::Drafts> RankEngineImpl::Draft(const StepPlan& ste
   std::vector<SequenceRows> rows;
   rows.reserve(count);
   for (const StepSequence& sequence : step.sequences) {
-    rows.push_back(RowsOfDraftBlock(sequence, draft_tokens, mask));
+    rows.push_back(RowsOfDraftBlock(options_.plan, sequence, mask));
   }
   const PassShape shape =
-      runner_->ShapeFor(Pass::kDraftBlock, draft_tokens, static_cast<std::int64_t>(count));
+      runner_->ShapeFor(Pass::kDraftBlock, DraftBlockRows(options_.plan), static_cast<std::int64_t>(count));
   KVASIR_RETURN_IF_ERROR(Run(shape, rows));
   Drafts drafts;
-  KVASIR_ASSIGN_OR_RETURN(drafts.tokens, runner_->ReadDrafted(shape));
-  drafts.tokens.resize(count * static_cast<std::size_t>(draft_tokens));
+  KVASIR_ASSIGN_OR_RETURN(const std::vector<std::int32_t> all, runner_->ReadDrafted(shape));
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(FirstDrafted(i));
+    drafts.tokens.insert(drafts.tokens.end(), first, first + draft_tokens);
+  }
   if (options_.draft_override) options_.draft_override(step, drafts.tokens);
+  KVASIR_ASSIGN_OR_RETURN(drafts.verified, ChooseVerified(step, shape));
   drafts.distributions.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
     if (!step.sequences[i].sampling.samples()) continue;
-    const std::int64_t first = static_cast<std::int64_t>(i) * draft_tokens;
+    const std::int64_t valid = std::min(DraftedTokens(step.sequences[i], draft_tokens), drafts.verified);
     const std::span<const std::int32_t> drafted =
-        std::span(drafts.tokens).subspan(static_cast<std::size_t>(first), rows[i].tokens.size());
-    KVASIR_ASSIGN_OR_RETURN(drafts.distributions[i], ReadDistributions(step.sequences[i], first, drafted));
+        std::span(drafts.tokens)
+            .subspan(i * static_cast<std::size_t>(draft_tokens), static_cast<std::size_t>(valid));
+    KVASIR_ASSIGN_OR_RETURN(drafts.distributions[i],
+                            ReadDistributions(step.sequences[i], FirstDrafted(i), drafted));
   }
   return drafts;
+}
+
+absl::StatusOr<std::int64_t> RankEngineImpl::ChooseVerified(const StepPlan& step, const PassShape& shape) {
+  const std::int64_t draft_tokens = options_.plan.draft_tokens;
+  if (step.cost.row == 0 || !options_.draft->draft->confidence_head) return draft_tokens;
+  KVASIR_ASSIGN_OR_RETURN(const std::vector<float> all, runner_->ReadConfidences(shape));
+  std::vector<std::vector<float>> confidences;
+  confidences.reserve(step.sequences.size());
+  for (std::size_t i = 0; i < step.sequences.size(); ++i) {
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(FirstDrafted(i));
+    confidences.emplace_back(first, first + DraftedTokens(step.sequences[i], draft_tokens));
+  }
+  return ChooseVerifyRows(confidences, step.cost);
 }
 
 // The draft pass's logits are overwritten by the target's, so this comes before the verify pass.
@@ -255,7 +284,8 @@ absl::Status RankEngineImpl::Speculate(const StepPlan& step, StepOutcome& outcom
   const std::int64_t draft_tokens = options_.plan.draft_tokens;
   const auto count = static_cast<std::int64_t>(step.sequences.size());
   const auto draft_of = [&](std::size_t i) {
-    const auto valid = static_cast<std::size_t>(DraftedTokens(step.sequences[i], draft_tokens));
+    const std::int64_t its = DraftedTokens(step.sequences[i], draft_tokens);
+    const auto valid = static_cast<std::size_t>(std::min(its, drafts.verified));
     return std::span(drafts.tokens).subspan(i * static_cast<std::size_t>(draft_tokens), valid);
   };
   std::vector<SequenceRows> rows;
@@ -263,7 +293,7 @@ absl::Status RankEngineImpl::Speculate(const StepPlan& step, StepOutcome& outcom
   for (std::size_t i = 0; i < step.sequences.size(); ++i) {
     rows.push_back(RowsOfVerify(step.sequences[i], draft_of(i)));
   }
-  const PassShape shape = runner_->ShapeFor(Pass::kTargetVerify, draft_tokens + 1, count);
+  const PassShape shape = runner_->ShapeFor(Pass::kTargetVerify, drafts.verified + 1, count);
   KVASIR_RETURN_IF_ERROR(Run(shape, rows));
   KVASIR_ASSIGN_OR_RETURN(const std::vector<std::int32_t> next, runner_->ReadNextIds(shape));
   rows.clear();
@@ -275,9 +305,9 @@ absl::Status RankEngineImpl::Speculate(const StepPlan& step, StepOutcome& outcom
                                   std::span(next).subspan(first, draft.tokens.size() + 1), draft, its));
     rows.push_back(RowsOfContext(step.sequences[i], its.accepted));
   }
-  // Request i of the context pass reads the taps that request i of the verify pass left: both have N + 1
-  // rows.
-  return Run(runner_->ShapeFor(Pass::kDraftContext, draft_tokens + 1, count), rows);
+  // Request i of the context pass reads the taps that request i of the verify pass left: both have equally
+  // many rows.
+  return Run(runner_->ShapeFor(Pass::kDraftContext, drafts.verified + 1, count), rows);
 }
 
 }  // namespace

@@ -20,9 +20,10 @@ absl::Status Unsupported(std::string_view group, const std::string& what) {
   return MakeError(
       {.code = absl::StatusCode::kUnimplemented,
        .reason = reason::kBackendUnsupportedGroup,
-       .message = absl::StrFormat("BACKEND_UNSUPPORTED_GROUP %s: %s; this worker runs MLA layers over "
-                                  "full context and KDA layers, with dense MLPs or experts",
-                                  group, what),
+       .message = absl::StrFormat(
+           "BACKEND_UNSUPPORTED_GROUP %s: %s; this worker runs MLA layers and keys and values per head over "
+           "full context, and KDA layers, with dense MLPs or experts",
+           group, what),
        .metadata = {{"group", std::string(group)}}});
 }
 
@@ -44,10 +45,6 @@ absl::Status CheckGroup(const PlanGroup& group) {
     return Unsupported(group, absl::StrFormat("its window is %d tokens", group.behaviour.window));
   }
   for (const PlanLayer& layer : group.layers) {
-    if (layer.layout.kind != LayoutKind::kLatent) {
-      return Unsupported(
-          group, absl::StrFormat("layer %s keeps %s rows", layer.name, LayoutKindName(layer.layout.kind)));
-    }
     if (layer.layout.dtype != DType::kBf16 && layer.layout.dtype != DType::kF32) {
       return Unsupported(group, absl::StrFormat("layer %s keeps %s elements, not bf16 or f32", layer.name,
                                                 DTypeName(layer.layout.dtype)));
@@ -61,16 +58,11 @@ absl::Status CheckModel(const PlanGroup& group, const ModelDescription& model) {
   const bool rotates =
       model.rope.kind == RopeKind::kYarn && model.rope.partial == 1.0 && model.rope.local_theta == 0.0;
   if (!rotates) return Unsupported(group, "its rotary embedding is neither plain nor YaRN over all lanes");
-  if (model.residual_block != 0) {
-    return Unsupported(
-        group, absl::StrFormat("it has attention residuals over blocks of %d layers", model.residual_block));
-  }
   if (!model.draft.has_value()) return absl::OkStatus();
-  if (model.draft->method != DraftMethod::kDspark || model.draft->head_vocab != 0) {
-    return Unsupported(group, "its draft is not DSpark with the whole vocabulary");
-  }
-  if (model.draft->markov_head != MarkovHead::kVanilla) {
-    return Unsupported(group, "its draft's Markov head is gated or recurrent");
+  const bool block =
+      model.draft->method == DraftMethod::kDspark || model.draft->method == DraftMethod::kDflash;
+  if (!block || model.draft->head_vocab != 0) {
+    return Unsupported(group, "its draft is not DSpark or DFlash with the whole vocabulary");
   }
   return absl::OkStatus();
 }
@@ -126,18 +118,27 @@ absl::StatusOr<RoleLayer> MakeLayer(const Plan& plan, const PlanPool& pool, cons
   const bool recurrent = group.behaviour.mixer == Mixer::kRecurrent;
   const auto* mla = std::get_if<MlaShape>(&described.mixer);
   const auto* kda = std::get_if<KdaShape>(&described.mixer);
+  const auto* gqa = std::get_if<AttentionShape>(&described.mixer);
+  const bool per_head = planned.layout.kind == LayoutKind::kKeyValue;
   RoleLayer layer;
   if (recurrent && kda != nullptr) {
     KVASIR_ASSIGN_OR_RETURN(layer.mixer, MakeKdaLayer(plan, pool, planned, *kda));
-  } else if (!recurrent && mla != nullptr) {
+  } else if (!recurrent && !per_head && mla != nullptr) {
     KVASIR_ASSIGN_OR_RETURN(layer.mixer, MakeMlaLayer(plan, pool, group, planned, *mla));
+  } else if (!recurrent && per_head && gqa != nullptr) {
+    absl::StatusOr<GqaLayer> made = MakeGqaLayer(plan, pool, planned, *gqa);
+    if (absl::IsUnimplemented(made.status())) return Unsupported(group, std::string(made.status().message()));
+    KVASIR_ASSIGN_OR_RETURN(layer.mixer, std::move(made));
   } else {
-    return Unsupported(
-        group, absl::StrFormat("layer %s of the model is not %s", planned.name, recurrent ? "KDA" : "MLA"));
+    return Unsupported(group, absl::StrFormat("layer %s of the model is not %s", planned.name,
+                                              recurrent  ? "KDA"
+                                              : per_head ? "attention with keys and values per head"
+                                                         : "MLA"));
   }
   const std::int64_t tp = plan.topology.tp;
   ShardMlp(described.mlp, tp, &layer);
   layer.group = group.id.value();
+  layer.index = described.index;
   return layer;
 }
 
@@ -184,17 +185,56 @@ void DeclareMla(const std::string& prefix, const RankPlace& place, std::int64_t 
   weights.Add(project, ColumnShard(project, place.rank, tp), &out.out);
 }
 
+// The weights of one attention over residuals.
+void DeclareMixture(const std::string& prefix, std::int64_t hidden, WeightSet& weights, const float** norm,
+                    const float** proj) {
+  weights.AddWhole(NormSpec(prefix + "_residual_norm", hidden), norm);
+  weights.AddWhole(MatrixSpec(prefix + "_residual_proj", 1, hidden), proj);
+}
+
 void DeclareMixer(const std::string& prefix, const RankPlace& place, const ModelDescription& model,
                   WeightSet& weights, RoleLayer* layer) {
-  weights.AddWhole(NormSpec(prefix + "attention_norm", model.hidden), &layer->weights.attention_norm);
+  LayerWeights& out = layer->weights;
+  weights.AddWhole(NormSpec(prefix + "attention_norm", model.hidden), &out.attention_norm);
+  if (model.residual_block > 0) {
+    DeclareMixture(prefix + "attention", model.hidden, weights, &out.attention_residual_norm,
+                   &out.attention_residual_proj);
+    DeclareMixture(prefix + "mlp", model.hidden, weights, &out.mlp_residual_norm, &out.mlp_residual_proj);
+  }
   if (auto* kda = std::get_if<KdaLayer>(&layer->mixer)) {
     DeclareKdaWeights(prefix, place, model.hidden, weights, kda);
+    return;
+  }
+  if (auto* gqa = std::get_if<GqaLayer>(&layer->mixer)) {
+    DeclareGqaWeights(prefix, place, model.hidden, weights, gqa);
+    weights.AddTable(RopeFrequencies(model.rope, gqa->shape.head_dim), &gqa->weights.frequencies);
     return;
   }
   MlaLayer& mla = std::get<MlaLayer>(layer->mixer);
   DeclareMla(prefix, place, model.hidden, weights, &mla);
   if (!mla.shape.rotate) return;
   weights.AddTable(RopeFrequencies(model.rope, mla.shape.rope_dim), &mla.weights.frequencies);
+}
+
+void DeclareHeads(const std::string& prefix, const RoleModel& model, WeightSet& weights, DraftHeads* out) {
+  const std::int64_t rank = out->markov_rank;
+  const std::int64_t hidden = model.hidden;
+  const auto whole = [&](WeightSpec spec, const float** to) { weights.AddWhole(std::move(spec), to); };
+  if (rank > 0) {
+    whole(MarkovInSpec(prefix + "markov", model.vocab, rank), &out->markov_in);
+    whole(MarkovOutSpec(prefix + "markov", model.vocab, rank), &out->markov_out);
+    if (out->markov_head == MarkovHead::kGated) {
+      whole(MatrixSpec(prefix + "markov_gate", rank, hidden + rank), &out->markov_mix);
+      whole(MatrixSpec(prefix + "markov_gate_bias", 1, rank), &out->markov_mix_bias);
+    } else if (out->markov_head == MarkovHead::kRnn) {
+      whole(MatrixSpec(prefix + "markov_joint", 3 * rank, 2 * rank + hidden), &out->markov_mix);
+      whole(MatrixSpec(prefix + "markov_joint_bias", 1, 3 * rank), &out->markov_mix_bias);
+    }
+  }
+  if (!out->has_confidence) return;
+  const std::int64_t width = hidden + (out->confidence_markov ? rank : 0);
+  whole(MatrixSpec(prefix + "confidence", 1, width), &out->confidence);
+  whole(MatrixSpec(prefix + "confidence_bias", 1, 1), &out->confidence_bias);
 }
 
 }  // namespace
@@ -210,6 +250,7 @@ absl::StatusOr<RoleModel> MakeRoleModel(const Plan& plan, const RankPlace& place
   out.vocab_local = model.vocab % out.tensor_ranks == 0 ? model.vocab / out.tensor_ranks : model.vocab;
   out.eps = static_cast<float>(model.rms_eps);
   out.rope_magnitude = RopeMagnitude(model.rope);
+  out.residual_block = model.residual_block;
   out.layers.resize(model.layers.size());
   std::vector<bool> seen(model.layers.size(), false);
   for (const PlanPool& pool : plan.pools) {
@@ -234,7 +275,9 @@ absl::StatusOr<RoleModel> MakeRoleModel(const Plan& plan, const RankPlace& place
   }
   for (std::size_t i = 0; i < seen.size(); ++i) {
     const MixerShape& mixer = model.layers[i].mixer;
-    if (!seen[i] && !std::holds_alternative<MlaShape>(mixer) && !std::holds_alternative<KdaShape>(mixer)) {
+    const bool known = std::holds_alternative<MlaShape>(mixer) || std::holds_alternative<KdaShape>(mixer) ||
+                       std::holds_alternative<AttentionShape>(mixer);
+    if (!seen[i] && !known) {
       return Unsupported(RoleName(role), absl::StrFormat("layer %d of model %s is of kind %s", i, model.name,
                                                          MixerKind(mixer)));
     }
@@ -275,14 +318,15 @@ void DeclareWeights(const ModelDescription& model, const RankPlace& place, Weigh
   // has learned nothing, only colours.
   constexpr int kDraftNormExponent = -2;
   whole(NormSpec(prefix + "final_norm", out->hidden, draft ? kDraftNormExponent : 0), &out->final_norm);
+  if (out->residual_block > 0) {
+    DeclareMixture(prefix + "output", out->hidden, weights, &out->output_residual_norm,
+                   &out->output_residual_proj);
+  }
   if (!draft) return;
   const std::int64_t taps = static_cast<std::int64_t>(out->taps.size());
   whole(MatrixSpec(prefix + "context_proj", out->hidden, taps * out->tap_hidden), &out->context_proj);
   whole(NormSpec(prefix + "context_norm", out->hidden), &out->context_norm);
-  if (out->markov_rank > 0) {
-    whole(MarkovInSpec(prefix + "markov", out->vocab, out->markov_rank), &out->markov_in);
-    whole(MarkovOutSpec(prefix + "markov", out->vocab, out->markov_rank), &out->markov_out);
-  }
+  DeclareHeads(prefix, *out, weights, &out->heads);
 }
 
 }  // namespace kvasir

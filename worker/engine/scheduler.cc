@@ -206,12 +206,12 @@ absl::Status SchedulerImpl::CheckOutcome(const StepOutcome& outcome) const {
         out_->kind == StepKind::kSpeculate ? DraftedTokens(part, plan_.draft_tokens) : 0;
     const std::int64_t tokens = sampled ? its.accepted + 1 : 0;
     const std::int64_t logprobs = part.sampling.logprobs ? tokens : 0;
-    if (its.id != part.id || its.drafted != drafted || its.accepted < 0 || its.accepted > drafted ||
-        static_cast<std::int64_t>(its.emitted.size()) != tokens ||
+    if (its.id != part.id || its.drafted < 0 || its.drafted > drafted || its.accepted < 0 ||
+        its.accepted > its.drafted || static_cast<std::int64_t>(its.emitted.size()) != tokens ||
         static_cast<std::int64_t>(its.logprobs.size()) != logprobs) {
       return absl::InvalidArgumentError(absl::StrFormat(
           "outcome.sequences[%d]: id %d, %d drafted, %d accepted, %d emitted, %d log-probabilities; want id "
-          "%d, %d drafted",
+          "%d, at most %d drafted",
           i, its.id.value(), its.drafted, its.accepted, its.emitted.size(), its.logprobs.size(),
           part.id.value(), drafted));
     }

@@ -24,14 +24,22 @@ SequenceRows RowsOfPrefill(const StepSequence& sequence) {
 
 SequenceRows RowsOfDecode(const StepSequence& sequence) { return RowsOfPrefill(sequence); }
 
-SequenceRows RowsOfDraftBlock(const StepSequence& sequence, std::int64_t draft_tokens,
-                              std::int32_t mask_token) {
+std::int64_t DraftBlockRows(const Plan& plan) {
+  for (const PlanGroup* group : GroupsOf(plan)) {
+    if (group->behaviour.role == Role::kDraft) return group->behaviour.block_rows;  // all of a draft's agree
+  }
+  return 0;
+}
+
+SequenceRows RowsOfDraftBlock(const Plan& plan, const StepSequence& sequence, std::int32_t mask_token) {
   SequenceRows rows{.sequence = &sequence, .start = sequence.committed};
-  const std::int64_t valid = DraftedTokens(sequence, draft_tokens);
-  rows.tokens.assign(static_cast<std::size_t>(valid), mask_token);
+  const std::int64_t valid = DraftedTokens(sequence, plan.draft_tokens);
+  const std::int64_t before = valid > 0 ? DraftBlockRows(plan) - plan.draft_tokens : 0;
+  rows.tokens.assign(static_cast<std::size_t>(before + valid), mask_token);
   rows.anchor = sequence.tokens.front();
   if (valid > 0) rows.tokens.front() = rows.anchor;
   rows.temperature = sequence.sampling.temperature;
+  if (rows.temperature > 0) rows.draws.assign(static_cast<std::size_t>(before), 0);
   for (std::int64_t k = 0; k < valid && rows.temperature > 0; ++k) {
     rows.draws.push_back(UniformDraw({.seed = sequence.sampling.seed,
                                       .position = sequence.committed,

@@ -66,9 +66,13 @@ struct SequenceRows {
 [[nodiscard]] SequenceRows RowsOfPrefill(const StepSequence& sequence);
 // target_decode: the anchor at T.
 [[nodiscard]] SequenceRows RowsOfDecode(const StepSequence& sequence);
-// draft_block: the anchor at T, then masks; min(N, limit - 1 - T) rows, one for each token that the target
-// can still be asked about. A sampling request drafts at its own temperature, without top_k and top_p.
-[[nodiscard]] SequenceRows RowsOfDraftBlock(const StepSequence& sequence, std::int64_t draft_tokens,
+// Rows of a draft_block: N (DSpark: row k predicts the token after position T + k), or N + 1 (DFlash: row k
+// the token at T + k, and the anchor's row nothing). 0 without a draft.
+[[nodiscard]] std::int64_t DraftBlockRows(const Plan& plan);
+// draft_block: the anchor at T, then masks, so that min(N, limit - 1 - T) rows predict, one for each token
+// that the target can still be asked about. A sampling request drafts at its own temperature, without top_k
+// and top_p.
+[[nodiscard]] SequenceRows RowsOfDraftBlock(const Plan& plan, const StepSequence& sequence,
                                             std::int32_t mask_token);
 // target_verify: the anchor at T and the drafted tokens after it.
 [[nodiscard]] SequenceRows RowsOfVerify(const StepSequence& sequence, std::span<const std::int32_t> drafted);

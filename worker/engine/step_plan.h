@@ -9,6 +9,7 @@
 
 #include "common/base/units.h"
 #include "worker/engine/sampling_parameters.h"
+#include "worker/engine/step_cost.h"
 
 namespace kvasir {
 
@@ -40,6 +41,7 @@ struct StepPlan {
   StepKind kind = StepKind::kDecode;
   std::vector<ParentId> zero_parents = {};  // that changed their pool since the last step
   std::vector<StepSequence> sequences = {};
+  StepCost cost = {};  // kSpeculate: what rows cost, for choosing how many drafted tokens are verified
 };
 
 struct SequenceOutcome {

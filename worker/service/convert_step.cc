@@ -85,6 +85,11 @@ absl::StatusOr<StepPlan> ToStepPlan(const worker::v1::StepPlan& message) {
   KVASIR_RETURN_IF_ERROR(CheckPlanId("plan_id", message.plan_id()));
   KVASIR_RETURN_IF_ERROR(CheckRange("step", message.step(), {0, kNoLimit}));
   KVASIR_ASSIGN_OR_RETURN(step.kind, ToKind(message.kind()));
+  if (message.has_cost()) {
+    KVASIR_RETURN_IF_ERROR(CheckRange("cost.fixed", message.cost().fixed(), {0, kStepCostMax}));
+    KVASIR_RETURN_IF_ERROR(CheckRange("cost.row", message.cost().row(), {0, kStepCostMax}));
+    step.cost = {.fixed = message.cost().fixed(), .row = message.cost().row()};
+  }
   step.plan_id = message.plan_id();
   step.step = message.step();
   for (const std::int64_t parent : message.zero_parent_ids()) {
@@ -113,6 +118,10 @@ worker::v1::StepPlan FromStepPlan(const StepPlan& step) {
   message.set_step(step.step);
   message.set_kind(FromKind(step.kind));
   for (const ParentId parent : step.zero_parents) message.add_zero_parent_ids(parent.value());
+  if (step.cost != StepCost{}) {
+    message.mutable_cost()->set_fixed(step.cost.fixed);
+    message.mutable_cost()->set_row(step.cost.row);
+  }
   for (const StepSequence& sequence : step.sequences) {
     worker::v1::StepSequence& out = *message.add_sequences();
     out.set_sequence_id(sequence.id.value());

@@ -72,7 +72,12 @@ void LeaderLoop::Loop() {
     AdmitWaiting();
     CountJoining();
     DropSlow();
-    if (const std::optional<StepPlan> step = options_.scheduler->NextStep()) RunStep(*step);
+    if (std::optional<StepPlan> step = options_.scheduler->NextStep()) {
+      if (options_.adaptive_verification && step->kind == StepKind::kSpeculate) {
+        step->cost = costs_.Next(static_cast<std::int64_t>(step->sequences.size()));
+      }
+      RunStep(*step);
+    }
     DropSlow();
   }
 }
@@ -128,6 +133,12 @@ void LeaderLoop::Send(std::int64_t tag, const std::shared_ptr<DecodeSink>& sink,
   if (!sink->Push({tag, std::move(what)})) slow_.push_back(sink);
 }
 
+void LeaderLoop::Learn(const StepOutcome& outcome, std::chrono::nanoseconds took) {
+  std::int64_t drafted = 0;
+  for (const SequenceOutcome& its : outcome.sequences) drafted = std::max(drafted, its.drafted);
+  costs_.Add(static_cast<std::int64_t>(outcome.sequences.size()), drafted, took.count());
+}
+
 void LeaderLoop::RunStep(const StepPlan& step) {
   const StepRunner local{options_.execute, options_.abort, options_.step_timeout};
   const std::chrono::nanoseconds begin = options_.now();
@@ -141,6 +152,7 @@ void LeaderLoop::RunStep(const StepPlan& step) {
   if (failure.ok()) {
     const absl::StatusOr<std::vector<SequenceProgress>> progress = options_.scheduler->Apply(*outcome);
     if (progress.ok()) {
+      if (step.kind == StepKind::kSpeculate) Learn(*outcome, took);
       Report(step, *progress, took);
       return;
     }

@@ -41,6 +41,9 @@ struct LeaderLoopOptions {
   PlanKey key;
   std::unique_ptr<Scheduler> scheduler;
   bool drafts = false;  // the plan has a draft
+  // Steps learn what their rows cost, and verify no more drafted tokens than pay; where the draft has a
+  // confidence head (worker/engine/choose_verify_rows.h).
+  bool adaptive_verification = false;
   std::vector<std::unique_ptr<StepPeer>> peers;
   std::chrono::milliseconds step_timeout{30'000};  // for a peer to answer
   // The local ranks: runs a step, and makes a running one end soon. Outlive the loop.
@@ -116,6 +119,7 @@ class LeaderLoop {
   void CountJoining();
   void DropSlow();
   void RunStep(const StepPlan& step);
+  void Learn(const StepOutcome& outcome, std::chrono::nanoseconds took);
   void Report(const StepPlan& step, const std::vector<SequenceProgress>& progress,
               std::chrono::nanoseconds took);
   void ReportOne(const StepPlan& step, const SequenceProgress& progress, std::chrono::nanoseconds took);
@@ -127,7 +131,8 @@ class LeaderLoop {
   // The thread's own.
   std::map<SequenceId, Session> sessions_;
   std::deque<JoinCommand> waiting_;  // for room, in order of arrival
-  std::size_t taken_ = 0;            // of joining_, those that the thread has seen
+  StepCostEstimate costs_;
+  std::size_t taken_ = 0;  // of joining_, those that the thread has seen
   std::vector<std::shared_ptr<DecodeSink>>
       slow_;  // sinks that refused an event; dropped before the next step
 

@@ -209,7 +209,7 @@ SequenceRows Runner::RowsOf(Pass pass, const StepSequence& sequence) const {
     case Pass::kDraftContext:
       return RowsOfContext(sequence, DraftedTokens(sequence, draft_tokens));
     case Pass::kDraftBlock:
-      return RowsOfDraftBlock(sequence, draft_tokens,
+      return RowsOfDraftBlock(spec_.plan, sequence,
                               static_cast<std::int32_t>(options_.draft->draft->mask_token));
     case Pass::kTargetPrefill:
     case Pass::kTargetDecode:

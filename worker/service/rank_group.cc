@@ -82,22 +82,24 @@ class UntilStopped final : public WeightSource {
 
 absl::Status CheckGroupsSupported(const Plan& plan) {
   for (const PlanGroup* group : GroupsOf(plan)) {
-    const bool latent = std::all_of(group->layers.begin(), group->layers.end(), [](const PlanLayer& layer) {
-      return layer.layout.kind == LayoutKind::kLatent;
-    });
+    const bool sharded_heads =
+        std::any_of(group->layers.begin(), group->layers.end(), [](const PlanLayer& layer) {
+          return layer.layout.kind == LayoutKind::kKeyValue && layer.layout.sharded;
+        });
     const BehaviourKey& behaviour = group->behaviour;
     const bool recurrent = behaviour.mixer == Mixer::kRecurrent;
-    if (latent && !recurrent && behaviour.window == 0) continue;
+    if (!sharded_heads && !recurrent && behaviour.window == 0) continue;
     // Whether the states are those of a layer that workers run, the model says (worker/engine/role_model.h).
     if (recurrent && behaviour.role == Role::kTarget) continue;
     const std::string_view what = recurrent               ? "recurrent state of a draft"
                                   : behaviour.window != 0 ? "windowed attention"
-                                                          : "keys and values per head";
+                                                          : "keys and values per head, sharded over context";
     return MakeError(
         {.code = absl::StatusCode::kFailedPrecondition,
          .reason = reason::kBackendUnsupportedGroup,
          .message = absl::StrFormat("group %s (%d layers) has %s; the workers of this version run latent "
-                                    "attention (MLA), and in targets Kimi Delta Attention (KDA)",
+                                    "attention (MLA), whole caches of keys and values per head, and in "
+                                    "targets Kimi Delta Attention (KDA)",
                                     group->name, group->layers.size(), what),
          .metadata = {{"group", group->name}}});
   }

@@ -92,6 +92,9 @@ const std::vector<Flag>& AllFlags() {
       {"checkpoint-root", true,
        "DIRECTORY below which applies may name checkpoints (none: synthetic weights only)",
        Into(&WorkerFlags::checkpoint_root)},
+      {"adaptive-verification", false,
+       "verify only as many drafted tokens as pay, by the draft's confidence head and measured steps",
+       Into(&WorkerFlags::adaptive_verification)},
       {"drain-seconds", true, "how long running requests may go on after SIGTERM (10)", SetDrain},
       {"insecure", false, "listen on other than loopback addresses; connections are not encrypted",
        Into(&WorkerFlags::insecure)},
@@ -153,7 +156,7 @@ absl::StatusOr<WorkerFlags> ParseWorkerFlags(const std::vector<std::string>& arg
 
 std::string WorkerUsage() {
   std::string text = "kvasir-worker: hosts ranks of plans that kvasir-planner applies, and decodes.\n\n";
-  for (const Flag& flag : AllFlags()) text += absl::StrFormat("  --%-15s %s\n", flag.name, flag.help);
+  for (const Flag& flag : AllFlags()) text += absl::StrFormat("  --%-21s %s\n", flag.name, flag.help);
   text +=
       "\nPrints \"listening on HOST:PORT\" when it serves. SIGTERM drains it.\n"
       "Exit codes: 0 after an orderly end, 2 for a wrong flag, 4 when it cannot serve.\n";

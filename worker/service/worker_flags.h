@@ -22,6 +22,7 @@ struct WorkerFlags {
   std::string backend = "auto";
   std::string checkpoint_root;  // checkpoints are read from below it; empty: none are
   Bytes memory;                 // per rank; 0: three quarters of the machine's, shared by the ranks
+  bool adaptive_verification = false;
   bool insecure = false;
   bool reflection = false;
   bool help = false;

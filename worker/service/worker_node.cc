@@ -133,6 +133,7 @@ void WorkerNode::Activate(Deployment& d, const std::string& name, const PlanKey&
   loop.key = key;
   loop.scheduler = std::move(plan->scheduler);
   loop.drafts = plan->spec.plan.draft_tokens > 0;
+  loop.adaptive_verification = options_.adaptive_verification;
   std::set<std::string> seen = {plan->spec.sites.front().worker_address};
   for (const RankSite& site : plan->spec.sites) {
     if (seen.insert(site.worker_address).second)

@@ -39,6 +39,7 @@ struct WorkerNodeOptions {
   std::function<std::unique_ptr<StepPeer>(const std::string& address, const std::string& deployment)>
       make_peer;
   std::chrono::milliseconds tick{50};  // how often leases, drain deadlines and peers are looked at
+  bool adaptive_verification = false;  // LeaderLoopOptions
 };
 
 // What GetWorkerState shows.

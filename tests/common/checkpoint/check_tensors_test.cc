@@ -228,14 +228,17 @@ TEST(CheckTensors, ListsFaultsInTheModelsOrderThenSurplusByNameUpToALimit) {
       << error.message;
 }
 
-TEST(CheckTensors, TensorsOfWhatTheEngineDoesNotComputeAreRefusedByName) {
-  Tensors tensors = testing::RandomModel(testing::SmallKimiK3(), StoredType::kBf16, 1);
-  tensors.push_back(
-      RandomTensor("language_model.model.layers.0.mlp_res_proj.weight", StoredType::kBf16, {1, 10}, 1));
-  const auto keys = Check(testing::SmallKimiK3(), tensors);
-  EXPECT_THAT(keys, testing::StatusIs(absl::StatusCode::kFailedPrecondition,
-                                      "tensor language_model.model.layers.0.mlp_res_proj.weight: the engine "
-                                      "does not compute attention over residuals"));
+// Kimi-K3's attention over residuals has its tensors exactly where the configuration has it.
+TEST(CheckTensors, AttentionOverResidualsIsTheConfigurationsToSay) {
+  const ModelDescription with = testing::SmallKimiK3();
+  ModelDescription without = with;
+  without.residual_block = 0;
+  const auto surplus = Check(without, testing::RandomModel(with, StoredType::kBf16, 1));
+  EXPECT_THAT(surplus, testing::StatusIs(absl::StatusCode::kInvalidArgument, "10 faults"));
+  const auto missing = Check(with, testing::RandomModel(without, StoredType::kBf16, 1));
+  EXPECT_THAT(missing, testing::StatusIs(absl::StatusCode::kInvalidArgument, "10 faults"));
+  EXPECT_EQ(ErrorOf(missing.status()).metadata.at("tensor"),
+            "language_model.model.output_attn_res_norm.weight");
 }
 
 }  // namespace

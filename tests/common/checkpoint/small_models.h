@@ -59,6 +59,7 @@ inline ModelDescription SmallKimiK3() {
       "KimiK3ForConditionalGeneration",
       {{0, KdaShape{.heads = 2, .head_dim = 4, .conv_kernel = 3, .full_rank_gate = true}, kSmallDense},
        {1, mla, experts}});
+  model.residual_block = 2;
   model.multimodal = true;
   return model;
 }

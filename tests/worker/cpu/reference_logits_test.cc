@@ -25,18 +25,17 @@ std::vector<float> Forward(SmallCheckpoint& checkpoint) {
   RoleModel model = WholeModel(Role::kTarget, checkpoint.description);
   BindWeights(checkpoint, &model);
   const ExpandedForward forward(model, checkpoint.description, DType::kF32);
-  Matrix x;
-  for (const std::int32_t token : checkpoint.tokens) x.push_back(forward.Embedding(token));
+  std::vector<Stream> x;
+  for (const std::int32_t token : checkpoint.tokens) x.push_back({forward.Embedding(token)});
   for (const RoleLayer& layer : model.layers) {
     std::vector<ExpandedRow> cache;
     for (std::size_t t = 0; t < x.size(); ++t) {
-      const std::vector<double> normed = forward.Norm(x[t], layer.weights.attention_norm);
-      cache.push_back(forward.Row(layer, normed, static_cast<std::int64_t>(t)));
+      cache.push_back(forward.Row(layer, forward.MixerInput(layer, x[t]), static_cast<std::int64_t>(t)));
       forward.Layer(layer, cache, t + 1, static_cast<std::int64_t>(t), &x[t]);
     }
   }
   std::vector<float> logits;
-  for (const std::vector<double>& row : x) {
+  for (const Stream& row : x) {
     for (const double logit : forward.Logits(row)) logits.push_back(static_cast<float>(logit));
   }
   return logits;

@@ -57,7 +57,32 @@ const RefusalCase kCases[] = {
      "BACKEND_UNSUPPORTED_GROUP target.mla: its window is 128 tokens"},
     {"grouped-query cache",
      [](Plan& p, ModelRanksOptions&) { Target(p).layers[1].layout.kind = LayoutKind::kKeyValue; },
-     kUnimplemented, "BACKEND_UNSUPPORTED_GROUP target.mla: layer layers.1 keeps key_value rows"},
+     kUnimplemented,
+     "BACKEND_UNSUPPORTED_GROUP target.mla: layer layers.1 of the model is not attention with keys and "
+     "values "
+     "per head"},
+    {"keys and values sharded over context",
+     [](Plan& p, ModelRanksOptions& o) {
+       o.target.layers[1].mixer = AttentionShape{.heads = 8, .kv_heads = 8, .head_dim = 8, .value_dim = 8};
+       Target(p).layers[1].layout = {
+           .kind = LayoutKind::kKeyValue, .sharded = true, .heads = 8, .states = {}, .ring = {}};
+     },
+     kUnimplemented,
+     "BACKEND_UNSUPPORTED_GROUP target.mla: layer layers.1 has keys and values that are sharded over "
+     "context"},
+    {"windowed keys and values",
+     [](Plan& p, ModelRanksOptions& o) {
+       o.target.layers[1].mixer =
+           AttentionShape{.heads = 8, .kv_heads = 8, .head_dim = 8, .value_dim = 8, .window = 4};
+       Target(p).layers[1].layout = {.kind = LayoutKind::kKeyValue, .heads = 8, .states = {}, .ring = {}};
+     },
+     kUnimplemented, "BACKEND_UNSUPPORTED_GROUP target.mla: layer layers.1 has a window or chunks"},
+    {"kv heads that ranks do not divide",
+     [](Plan& p, ModelRanksOptions& o) {
+       o.target.layers[1].mixer = AttentionShape{.heads = 8, .kv_heads = 3, .head_dim = 8, .value_dim = 8};
+       Target(p).layers[1].layout = {.kind = LayoutKind::kKeyValue, .heads = 3, .states = {}, .ring = {}};
+     },
+     kInvalid, "do not divide the 8 heads over 3 kv heads"},
     {"fp8 cache", [](Plan& p, ModelRanksOptions&) { Draft(p).layers[0].layout.dtype = DType::kFp8E4M3; },
      kUnimplemented, "keeps fp8_e4m3 elements"},
     {"attention that is not MLA",
@@ -70,8 +95,6 @@ const RefusalCase kCases[] = {
     {"experts beside a dense MLP",
      [](Plan&, ModelRanksOptions& o) { o.target.layers[2].mlp = BesideDense(); }, kUnimplemented,
      "BACKEND_UNSUPPORTED_GROUP target.mla: layer layers.2 has a dense MLP beside its experts"},
-    {"attention residuals", [](Plan&, ModelRanksOptions& o) { o.target.residual_block = 12; }, kUnimplemented,
-     "BACKEND_UNSUPPORTED_GROUP target.mla: it has attention residuals over blocks of 12 layers"},
     {"further cache",
      [](Plan&, ModelRanksOptions& o) { o.target.layers[0].extra = {IndexerShape{8, 16, 32}}; },
      kUnimplemented, "BACKEND_UNSUPPORTED_GROUP target.mla: layer layers.0 keeps a further cache (indexer)"},
@@ -83,7 +106,7 @@ const RefusalCase kCases[] = {
      kUnimplemented, "BACKEND_UNSUPPORTED_GROUP target.mla: layer layers.0 has an MLP that is not gated"},
     {"rotary embedding", [](Plan&, ModelRanksOptions& o) { o.target.rope.kind = RopeKind::kLlama3; },
      kUnimplemented, "BACKEND_UNSUPPORTED_GROUP target.mla: its rotary embedding"},
-    {"draft method", [](Plan&, ModelRanksOptions& o) { o.draft->draft->method = DraftMethod::kDflash; },
+    {"draft method", [](Plan&, ModelRanksOptions& o) { o.draft->draft->method = DraftMethod::kEagle3; },
      kUnimplemented, "BACKEND_UNSUPPORTED_GROUP draft.mla: its draft is not DSpark"},
     {"layer without a mixer",
      [](Plan& p, ModelRanksOptions& o) {

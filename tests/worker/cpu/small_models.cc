@@ -65,6 +65,36 @@ ModelVariant OwnTables() {
   return v;
 }
 
+ModelVariant GatedHead() {
+  ModelVariant v = PlainModels();
+  v.name = "gated Markov head, confidence that sees it";
+  v.draft.draft->markov_head = MarkovHead::kGated;
+  v.draft.draft->confidence_head = true;
+  return v;
+}
+
+ModelVariant RecurrentHead() {
+  ModelVariant v = PlainModels();
+  v.name = "recurrent Markov head, confidence of the hidden state alone";
+  v.draft.draft->markov_head = MarkovHead::kRnn;
+  v.draft.draft->confidence_head = true;
+  v.draft.draft->confidence_markov = false;
+  return v;
+}
+
+ModelVariant GroupedQueryDraft() {
+  ModelVariant v = PlainModels();
+  v.name = "draft with keys and values per head";
+  v.draft.architecture = "DFlashDraftModel";
+  v.draft.draft->method = DraftMethod::kDflash;
+  v.draft.draft->markov_rank = 0;
+  v.draft.draft->own_embedding = false;
+  for (ModelLayer& layer : v.draft.layers) {
+    layer.mixer = AttentionShape{.heads = 8, .kv_heads = 4, .head_dim = 12, .value_dim = 12};
+  }
+  return v;
+}
+
 ModelVariant SoftmaxExperts() {
   ModelVariant v = PlainModels();
   v.name = "experts by softmax, of a width that ranks do not divide";
@@ -113,6 +143,17 @@ ModelVariant SigmoidExperts() {
   return v;
 }
 
+namespace {
+
+ModelVariant AttentionOverResiduals(std::int64_t block) {
+  ModelVariant v = SigmoidExperts();
+  v.name = "attention over residuals of blocks of " + std::to_string(block);
+  v.target.residual_block = block;
+  return v;
+}
+
+}  // namespace
+
 void PrintTo(const ModelVariant& v, std::ostream* out) { *out << v.name; }
 
 ModelVariant PlainModels() {
@@ -124,8 +165,20 @@ ModelVariant PlainModels() {
 }
 
 std::vector<ModelVariant> AllModelVariants() {
-  return {PlainModels(), NopeWithGate(),   YarnTarget(),     Undivided(),
-          OwnTables(),   SigmoidExperts(), SoftmaxExperts(), LatentExperts()};
+  return {PlainModels(),
+          NopeWithGate(),
+          YarnTarget(),
+          Undivided(),
+          OwnTables(),
+          SigmoidExperts(),
+          SoftmaxExperts(),
+          LatentExperts(),
+          GatedHead(),
+          RecurrentHead(),
+          AttentionOverResiduals(1),
+          AttentionOverResiduals(2),
+          AttentionOverResiduals(5),
+          GroupedQueryDraft()};
 }
 
 ModelRanksOptions OptionsOf(const ModelVariant& variant, std::int64_t tp, std::int64_t dcp, DType dtype) {

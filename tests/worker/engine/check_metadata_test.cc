@@ -88,7 +88,7 @@ TEST(CheckDrawsTest, ADraftBlockHasATemperatureForEachRequestAndADrawForEachRow)
   sequence.sampling = {.temperature = 0.7, .seed = 3};
   const PassMetadata good = MetadataBuilder(plan, RankPlace{})
                                 .Build({.pass = Pass::kDraftBlock, .requests = 2, .query_rows = 3},
-                                       {RowsOfDraftBlock(sequence, 3, kSmallVocab - 1)});
+                                       {RowsOfDraftBlock(plan, sequence, kSmallVocab - 1)});
   KVASIR_ASSERT_OK(CheckMetadata(plan, kSmallVocab, good));
   EXPECT_EQ(good.temperatures, (std::vector<double>{0.7, 0}));
   ASSERT_EQ(good.draws.size(), 6U);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "tests/testing/engine_plan.h"
@@ -23,14 +24,20 @@ struct Case {
   std::optional<StateRollback> rollback = std::nullopt;  // of a hybrid target; nullopt: MLA alone
   std::int64_t parts = 1;                                // of its state
   bool experts = false;
+  MarkovHead markov_head = MarkovHead::kVanilla;
+  bool dflash = false;
 };
 
 std::string NameOfCase(const Case& c) {
   return absl::StrFormat(
-      "tp%d_dcp%d_i%d_b%d%s%s%s", c.topology.tp, c.topology.dcp, c.topology.interleave, c.block_tokens,
+      "tp%d_dcp%d_i%d_b%d%s%s%s%s%s", c.topology.tp, c.topology.dcp, c.topology.interleave, c.block_tokens,
       c.one_pool ? "" : "_two_pools",
       c.rollback.has_value() ? absl::StrFormat("_%s_parts%d", StateRollbackName(*c.rollback), c.parts) : "",
-      c.experts ? "_experts" : "");
+      c.experts ? "_experts" : "",
+      c.markov_head == MarkovHead::kVanilla ? ""
+      : c.markov_head == MarkovHead::kGated ? "_gated"
+                                            : "_rnn",
+      c.dflash ? "_dflash" : "");
 }
 void PrintTo(const Case& c, std::ostream* out) { *out << NameOfCase(c); }
 
@@ -44,7 +51,9 @@ Plan PlanOf(const Case& c, std::int64_t draft_tokens) {
                          .hybrid = c.rollback.has_value(),
                          .rollback = c.rollback.value_or(StateRollback::kSnapshots),
                          .parts = c.parts,
-                         .experts = c.experts});
+                         .experts = c.experts,
+                         .dflash = c.dflash,
+                         .markov_head = c.markov_head});
 }
 
 // Prompts whose lengths lie on and next to every edge that a plan of the case has: block columns and chunks.
@@ -98,8 +107,9 @@ class LosslessTest : public ::testing::TestWithParam<Case> {
     }
   }
 
-  void ExpectLossless(std::int64_t draft_tokens, std::int64_t batch, bool speculate = true) {
-    auto rig = EngineRig::Create({.plan = PlanOf(GetParam(), draft_tokens)});
+  void ExpectLossless(std::int64_t draft_tokens, std::int64_t batch, bool speculate = true,
+                      const std::vector<StepCost>& costs = {}) {
+    auto rig = EngineRig::Create({.plan = PlanOf(GetParam(), draft_tokens), .costs = costs});
     KVASIR_ASSERT_OK(rig);
     const std::vector<SequenceRequest> some(requests_.end() - batch, requests_.end());
     const auto got = Decode(**rig, some, speculate);
@@ -107,6 +117,7 @@ class LosslessTest : public ::testing::TestWithParam<Case> {
     EXPECT_EQ(*got, std::vector<Tokens32>(plain_.end() - batch, plain_.end()));
     if (draft_tokens > 0 && speculate) {
       EXPECT_GT((*rig)->drafted(), 0);
+      drafted_ += (*rig)->drafted();
       accepted_ += (*rig)->accepted();
       rejected_ += (*rig)->drafted() - (*rig)->accepted();
     }
@@ -115,6 +126,7 @@ class LosslessTest : public ::testing::TestWithParam<Case> {
 
   std::vector<SequenceRequest> requests_;
   std::vector<Tokens32> plain_;
+  std::int64_t drafted_ = 0;
   std::int64_t accepted_ = 0;
   std::int64_t rejected_ = 0;
 };
@@ -134,6 +146,25 @@ TEST_P(LosslessTest, EveryBatch) {
   for (std::int64_t batch = 1; batch <= kBatchMax; batch += stride) {
     SCOPED_TRACE(absl::StrFormat("batch=%d", batch));
     ASSERT_NO_FATAL_FAILURE(ExpectLossless(1 + batch % 7, batch));
+  }
+}
+
+// Whatever the confidence head and the costs of rows leave out of the verify pass.
+TEST_P(LosslessTest, AdaptiveVerification) {
+  const std::vector<StepCost> costs = {{.fixed = 0, .row = 1},
+                                       {.fixed = 3, .row = 1},
+                                       {.fixed = 30, .row = 2},
+                                       {.fixed = 1, .row = 0},
+                                       {.fixed = 500, .row = 1}};
+  ASSERT_NO_FATAL_FAILURE(ExpectLossless(7, 5));
+  const std::int64_t all = std::exchange(drafted_, 0);
+  for (const std::int64_t batch : {1, 5, 16}) {
+    SCOPED_TRACE(absl::StrFormat("batch=%d", batch));
+    ASSERT_NO_FATAL_FAILURE(ExpectLossless(7, batch, /*speculate=*/true, costs));
+    const std::int64_t some = std::exchange(drafted_, 0);
+    if (batch == 5 && !GetParam().dflash) {  // which has no confidence head
+      EXPECT_LT(some, all) << "nothing was left out";
+    }
   }
 }
 
@@ -202,7 +233,11 @@ INSTANTIATE_TEST_SUITE_P(
         Case{{.tp = 4, .dcp = 4, .interleave = 2}, 2}, Case{.topology = {}, .experts = true},
         Case{.topology = {.tp = 2, .dcp = 2}, .experts = true},
         Case{.topology = {.tp = 4, .dcp = 2}, .rollback = StateRollback::kReplay, .experts = true},
-        Case{.topology = {.tp = 4, .dcp = 2}, .experts = true}),
+        Case{.topology = {.tp = 4, .dcp = 2}, .experts = true},
+        Case{.topology = {}, .markov_head = MarkovHead::kGated},
+        Case{.topology = {.tp = 2, .dcp = 2}, .markov_head = MarkovHead::kRnn},
+        Case{.topology = {}, .dflash = true}, Case{.topology = {.tp = 2, .dcp = 1}, .dflash = true},
+        Case{.topology = {.tp = 4, .dcp = 1}, .block_tokens = 16, .dflash = true}),
     [](const auto& its) { return NameOfCase(its.param); });
 
 }  // namespace

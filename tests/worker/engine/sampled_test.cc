@@ -183,6 +183,9 @@ struct Case {
   const char* name;
   SamplingParameters sampling;
   bool scripted = false;  // drafts count as picked without chance
+  MarkovHead markov_head = MarkovHead::kVanilla;
+  bool dflash = false;
+  std::vector<StepCost> costs = {};  // not empty: rows are left out of the verify pass
 };
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
@@ -196,8 +199,12 @@ class SampledDistributionTest : public ::testing::TestWithParam<Case> {
  protected:
   // Seeds first, first + 1, ...
   void Count(std::uint64_t first, bool speculate, Counts& counts) {
-    EngineRigOptions options{.plan =
-                                 MakeEnginePlan({.draft_tokens = 2, .parents = 200, .max_requests = kBatch})};
+    EngineRigOptions options{.plan = MakeEnginePlan({.draft_tokens = 2,
+                                                     .parents = 200,
+                                                     .max_requests = kBatch,
+                                                     .dflash = GetParam().dflash,
+                                                     .markov_head = GetParam().markov_head}),
+                             .costs = GetParam().costs};
     if (GetParam().scripted) {
       options.draft_override = [](const StepPlan&, std::span<std::int32_t>) {};
     }
@@ -259,7 +266,20 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"standard", {.temperature = 3, .top_k = 6, .verify = VerifyMethod::kStandard}},
         Case{"block", {.temperature = 3, .top_k = 6, .verify = VerifyMethod::kBlock}},
         Case{"block_filtered", {.temperature = 3, .top_k = 8, .top_p = 0.8, .verify = VerifyMethod::kBlock}},
-        Case{"scripted", {.temperature = 2.5, .top_k = 6, .verify = VerifyMethod::kBlock}, true}),
+        Case{"scripted", {.temperature = 2.5, .top_k = 6, .verify = VerifyMethod::kBlock}, true},
+        Case{.name = "standard_adaptive",
+             .sampling = {.temperature = 3, .top_k = 6, .verify = VerifyMethod::kStandard},
+             .costs = {{.fixed = 30, .row = 1}, {.fixed = 60, .row = 1}, {.fixed = 120, .row = 1}}},
+        Case{.name = "block_gated_adaptive",
+             .sampling = {.temperature = 3, .top_k = 6, .verify = VerifyMethod::kBlock},
+             .markov_head = MarkovHead::kGated,
+             .costs = {{.fixed = 30, .row = 1}, {.fixed = 60, .row = 1}, {.fixed = 120, .row = 1}}},
+        Case{.name = "block_dflash",
+             .sampling = {.temperature = 3, .top_k = 6, .verify = VerifyMethod::kBlock},
+             .dflash = true},
+        Case{.name = "block_rnn",
+             .sampling = {.temperature = 3, .top_k = 6, .verify = VerifyMethod::kBlock},
+             .markov_head = MarkovHead::kRnn}),
     [](const auto& its) { return std::string(its.param.name); });
 
 }  // namespace

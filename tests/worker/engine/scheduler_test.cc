@@ -363,7 +363,8 @@ TEST(SchedulerTest, RefusesAnOutcomeThatDoesNotFitAndKeepsTheStep) {
   expect_refused([](StepOutcome& o) { o.sequences[0].id = SequenceId(99); });
   expect_refused([](StepOutcome& o) { o.sequences[0].accepted = 4; });
   expect_refused([](StepOutcome& o) { o.sequences[0].accepted = -1; });
-  expect_refused([](StepOutcome& o) { o.sequences[0].drafted = 2; });
+  expect_refused([](StepOutcome& o) { o.sequences[0].drafted = 4; });
+  expect_refused([](StepOutcome& o) { o.sequences[0].drafted = 1; });  // fewer than were accepted
   expect_refused([](StepOutcome& o) { o.sequences[0].emitted.pop_back(); });
   expect_refused([](StepOutcome& o) { o.sequences[0].emitted[0] = kSmallVocab; });
   KVASIR_EXPECT_OK(scheduler->Apply(good));

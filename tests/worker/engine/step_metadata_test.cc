@@ -132,7 +132,7 @@ TEST(StepMetadataTest, TwoGroupsOfOnePoolKeepTheirOwnCausality) {
     const PassMetadata verify = builder.Build({.pass = Pass::kTargetVerify, .requests = 1, .query_rows = 4},
                                               {RowsOfVerify(sequence, std::vector<std::int32_t>{1, 2, 3})});
     const PassMetadata block = builder.Build({.pass = Pass::kDraftBlock, .requests = 1, .query_rows = 3},
-                                             {RowsOfDraftBlock(sequence, 3, kMask)});
+                                             {RowsOfDraftBlock(plan, sequence, kMask)});
     ASSERT_EQ(verify.groups.size(), 1U);
     ASSERT_EQ(block.groups.size(), 1U);
     EXPECT_NE(verify.groups[0].group, block.groups[0].group);
@@ -143,10 +143,27 @@ TEST(StepMetadataTest, TwoGroupsOfOnePoolKeepTheirOwnCausality) {
 
 TEST(StepMetadataTest, ADraftedBlockIsTheAnchorAndMasks) {
   const Plan plan = MakeEnginePlan({});
-  const SequenceRows rows = RowsOfDraftBlock(SequenceOf(plan, 9, 96, 30), 3, kMask);
+  const SequenceRows rows = RowsOfDraftBlock(plan, SequenceOf(plan, 9, 96, 30), kMask);
   EXPECT_EQ(rows.tokens, (std::vector<std::int32_t>{7, kMask, kMask}));
   EXPECT_EQ(rows.anchor, 7);
   EXPECT_EQ(rows.start, 9);
+}
+
+// DFlash: the anchor's row predicts nothing, so a block of three tokens has four rows.
+TEST(StepMetadataTest, ABlockWhoseAnchorPredictsNothingHasARowMore) {
+  const Plan plan = MakeEnginePlan({.dflash = true});
+  EXPECT_EQ(DraftBlockRows(plan), 4);
+  StepSequence sequence = SequenceOf(plan, 9, 96, 30);
+  sequence.sampling = {.temperature = 1, .seed = 5};
+  const SequenceRows rows = RowsOfDraftBlock(plan, sequence, kMask);
+  EXPECT_EQ(rows.tokens, (std::vector<std::int32_t>{7, kMask, kMask, kMask}));
+  const SequenceRows other = RowsOfDraftBlock(MakeEnginePlan({}), sequence, kMask);
+  ASSERT_EQ(rows.draws.size(), 4U);
+  EXPECT_EQ(std::vector<double>(rows.draws.begin() + 1, rows.draws.end()), other.draws);
+  sequence.limit = 11;
+  EXPECT_EQ(RowsOfDraftBlock(plan, sequence, kMask).tokens, (std::vector<std::int32_t>{7, kMask}));
+  sequence.limit = 10;
+  EXPECT_TRUE(RowsOfDraftBlock(plan, sequence, kMask).tokens.empty());
 }
 
 TEST(StepMetadataTest, RowsAtOrPastTheLimitArePadding) {
@@ -157,7 +174,7 @@ TEST(StepMetadataTest, RowsAtOrPastTheLimitArePadding) {
   for (const Limit& c : {Limit{10, 0}, Limit{11, 1}, Limit{12, 2}, Limit{13, 3}, Limit{14, 3}}) {
     const StepSequence sequence = SequenceOf(plan, 9, c.limit, 30);
     EXPECT_EQ(DraftedTokens(sequence, 3), c.drafted) << c.limit;
-    const SequenceRows block = RowsOfDraftBlock(sequence, 3, kMask);
+    const SequenceRows block = RowsOfDraftBlock(plan, sequence, kMask);
     EXPECT_EQ(static_cast<std::int64_t>(block.tokens.size()), c.drafted);
     EXPECT_EQ(block.anchor, 7);
     const std::vector<std::int32_t> drafted(static_cast<std::size_t>(c.drafted), 1);

@@ -1,8 +1,11 @@
 // Requests that wait for room at rank 0's loop, their timeouts, and the times that it tells.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -37,6 +40,50 @@ TEST(LeaderLoopTest, CountsStepsAndTheirTimes) {
   EXPECT_EQ(finished.target_time, milliseconds(40));
   EXPECT_EQ(finished.target_time_max, milliseconds(10));
   EXPECT_EQ(finished.emitted, 1 + finished.accepted + finished.target_steps);
+}
+
+// Steps of 100 ns and 10 a row, on a clock that says so: all rows, none, then the cost itself.
+TEST(LeaderLoopTest, LearnsWhatRowsCostAndTellsEveryRank) {
+  std::mutex mutex;
+  std::vector<StepCost> costs;
+  std::atomic<std::int64_t> time = 0;
+  testing::Rig rig;
+  rig.draft_tokens = 3;
+  rig.adaptive_verification = true;
+  rig.now = [&] { return std::chrono::nanoseconds(time.load()); };
+  const auto answer = [&](const StepPlan& step) {
+    StepOutcome outcome{.step = step.step};
+    for (const StepSequence& sequence : step.sequences) {
+      SequenceOutcome& its = outcome.sequences.emplace_back();
+      its.id = sequence.id;
+      its.drafted = step.kind == StepKind::kSpeculate && step.cost.fixed > 0
+                        ? std::min<std::int64_t>(3, sequence.limit - 1 - sequence.committed)
+                        : 0;
+      its.emitted = {7};
+    }
+    return outcome;
+  };
+  rig.execute = [&](const StepPlan& step) {
+    const StepOutcome outcome = answer(step);
+    if (step.kind == StepKind::kSpeculate) {
+      const std::lock_guard lock(mutex);
+      costs.push_back(step.cost);
+      time += 100 + 10 * (1 + outcome.sequences[0].drafted);
+    }
+    return outcome;
+  };
+  rig.peer = answer;
+  const auto loop = rig.Start();
+  const auto sink = std::make_shared<FakeSink>();
+  SequenceRequest request = Request(6);
+  request.speculate = true;
+  KVASIR_ASSERT_OK(loop->Join(1, request, sink));
+  EXPECT_EQ(FinishIn(sink->WaitForEnd(1)).emitted, 6);
+  const std::lock_guard lock(mutex);
+  ASSERT_EQ(costs.size(), 5U);
+  EXPECT_EQ(costs[0], StepCost{});
+  EXPECT_EQ(costs[1], (StepCost{.fixed = 0, .row = 1}));
+  EXPECT_EQ(costs[2], (StepCost{.fixed = 100, .row = 10}));
 }
 
 TEST(LeaderLoopTest, ThoseWhoWaitAreAdmittedInOrderAndNobodyOvertakesThem) {

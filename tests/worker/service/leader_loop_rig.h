@@ -159,11 +159,13 @@ struct Rig {
   std::function<void(const absl::Status&)> on_failed;
   std::int64_t max_requests = 4;
   std::size_t waiting_max = kWaitingMax;
+  std::int64_t draft_tokens = 0;
+  bool adaptive_verification = false;
   std::function<std::chrono::nanoseconds()> now;
 
   std::unique_ptr<LeaderLoop> Start() const {
     EnginePlanOptions plan_options;
-    plan_options.draft_tokens = 0;
+    plan_options.draft_tokens = draft_tokens;
     plan_options.max_requests = max_requests;
     const Plan plan = MakeEnginePlan(plan_options);
     LeaderLoopOptions options;
@@ -177,6 +179,8 @@ struct Rig {
     options.on_drained = on_drained;
     options.on_failed = on_failed;
     options.waiting_max = waiting_max;
+    options.drafts = draft_tokens > 0;
+    options.adaptive_verification = adaptive_verification;
     if (now) options.now = now;
     return std::make_unique<LeaderLoop>(std::move(options));
   }

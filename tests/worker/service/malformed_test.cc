@@ -291,6 +291,12 @@ std::vector<Case> StepCases() {
           [](R& r) { r.mutable_step()->mutable_sequences(0)->set_limit_tokens(std::int64_t{1} << 60); },
           kValueOutOfRange, "step.sequences[0].limit_tokens"),
       Step(
+          "NegativeCost", [](R& r) { r.mutable_step()->mutable_cost()->set_fixed(-1); }, kValueOutOfRange,
+          "step.cost.fixed"),
+      Step(
+          "AbsurdCost", [](R& r) { r.mutable_step()->mutable_cost()->set_row(std::int64_t{1} << 60); },
+          kValueOutOfRange, "step.cost.row"),
+      Step(
           "ZeroParentIsTheNullParent", [](R& r) { r.mutable_step()->add_zero_parent_ids(0); },
           kValueOutOfRange, "step.zero_parent_ids[0]"),
   };

@@ -95,6 +95,9 @@ absl::StatusOr<std::unique_ptr<GoldenEngine>> GoldenEngine::Create(const GoldenO
   engine.observe_pass = [seen = &golden->seen_](const PassMetadata& metadata, std::span<const float> logits) {
     (*seen)[metadata.shape.pass].assign(logits.begin(), logits.end());
   };
+  engine.observe_confidences = [confidences = &golden->confidences_](std::span<const float> values) {
+    confidences->assign(values.begin(), values.end());
+  };
   KVASIR_ASSIGN_OR_RETURN(SequenceTables tables, SequenceTables::Create(golden->plan_));
   golden->tables_ = std::make_unique<SequenceTables>(std::move(tables));
   golden->vocab_ = options.target.model.vocab;

@@ -57,6 +57,8 @@ class GoldenEngine {
 
   // Of a pass when it last ran; empty before.
   [[nodiscard]] const std::vector<float>& seen(Pass pass) { return seen_[pass]; }
+  // Of the last drafted block.
+  [[nodiscard]] const std::vector<float>& confidences() const { return confidences_; }
   [[nodiscard]] SequenceTables& tables() { return *tables_; }
 
  private:
@@ -67,6 +69,7 @@ class GoldenEngine {
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<SequenceTables> tables_;
   std::map<Pass, std::vector<float>> seen_;
+  std::vector<float> confidences_;
   std::unique_ptr<RankEngine> engine_;
   std::int64_t steps_ = 0;
 };

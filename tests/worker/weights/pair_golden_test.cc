@@ -102,6 +102,13 @@ TEST_P(PairGoldenTest, DraftedBlocksAreTheReferences) {
                                std::span(golden_["block.logits"]).subspan(i * block, block)),
               1e-4)
         << "anchor at " << at;
+    const std::vector<float>& confidences = engine_->confidences();
+    ASSERT_GE(confidences.size(), static_cast<std::size_t>(kDraftTokens));
+    EXPECT_LE(
+        GoldenDifference(std::span(confidences).first(kDraftTokens),
+                         std::span(golden_["block.confidence"]).subspan(i * kDraftTokens, kDraftTokens)),
+        1e-4)
+        << "anchor at " << at;
     // The first row verified is the anchor's.
     EXPECT_LE(GoldenDifference(std::span(engine_->seen(Pass::kTargetVerify)).first(vocab()), LogitsAt(at)),
               1e-4)
