@@ -2,6 +2,7 @@
 
 #include <ostream>
 #include <string>
+#include <utility>
 
 namespace kvasir::testing {
 namespace {
@@ -77,11 +78,19 @@ void AddShapes(std::vector<DecodeCase>* cases) {
 
 }  // namespace
 
+DecodeCase Mixed(DecodeCase c, std::vector<std::int64_t> lengths) {
+  c.batch = static_cast<std::int64_t>(lengths.size());
+  c.mix = std::move(lengths);
+  c.length = c.longest();
+  return c;
+}
+
 void PrintTo(const DecodeCase& c, std::ostream* out) {
   *out << "batch " << c.batch << ", length " << c.length << ", q " << c.query_rows << ", heads " << c.heads
        << (c.causal ? ", causal" : ", non-causal") << ", dcp " << c.dcp << ", interleave " << c.interleave
        << ", dims " << c.latent << "+" << c.rope << ", page " << c.block_tokens << ", split "
-       << c.split_tokens << ", " << std::string(DTypeName(c.dtype));
+       << c.split_tokens << ", " << std::string(DTypeName(c.dtype)) << (c.mix.empty() ? "" : ", mix");
+  for (const std::int64_t length : c.mix) *out << " " << length;
 }
 
 std::vector<DecodeCase> AllDecodeCases() {

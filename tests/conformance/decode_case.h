@@ -3,6 +3,7 @@
 #ifndef KVASIR_TESTS_CONFORMANCE_DECODE_CASE_H_
 #define KVASIR_TESTS_CONFORMANCE_DECODE_CASE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <iosfwd>
 #include <vector>
@@ -24,7 +25,19 @@ struct DecodeCase {
   std::int64_t block_tokens = 16;
   std::int64_t split_tokens = 64;
   DType dtype = DType::kBf16;
+  std::vector<std::int64_t> mix = {};  // the requests' lengths, where they are not as `length` says
+  // Scores then grow with a token's position within its round of ranks, so that ranks weigh very differently
+  // and no wrong combination passes by symmetry.
+  bool skewed = false;
+
+  [[nodiscard]] std::int64_t width() const { return latent + rope; }
+  // Tokens of the longest request.
+  [[nodiscard]] std::int64_t longest() const {
+    return mix.empty() ? length : *std::max_element(mix.begin(), mix.end());
+  }
 };
+// `c` with requests of these lengths.
+[[nodiscard]] DecodeCase Mixed(DecodeCase c, std::vector<std::int64_t> lengths);
 void PrintTo(const DecodeCase& c, std::ostream* out);
 
 // Every family of cases, in one list.

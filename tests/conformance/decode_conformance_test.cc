@@ -2,52 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 
+#include "tests/conformance/decode_difference.h"
 #include "tests/conformance/decode_rig.h"
 #include "tests/testing/matchers.h"
 
 namespace kvasir::testing {
 namespace {
-
-// What a backend may differ by. The first is FlashMLA's for dense decode, the floor for any backend with bf16
-// caches; the second is for backends that compute in float and must not hide a wrong bound in a long context.
-struct Tolerance {
-  double out_absolute, out_relative, cosine, lse_absolute, lse_relative;
-};
-constexpr Tolerance kFlashMla = {8e-4, 2.01 / 128, 5e-6, 1e-6, 8.01 / 65536};
-constexpr Tolerance kFloat = {2e-6, 1e-6, 1e-10, 2e-6, 1e-6};
-
-bool Near(double got, double want, double absolute, double relative) {
-  if (std::isinf(want) || std::isinf(got)) return got == want;
-  return std::abs(got - want) <= std::max(absolute, relative * std::abs(want));
-}
-
-// Empty when all values agree, else the first that does not.
-std::string Difference(const DecodeValues& got, const ExactValues& want, const Tolerance& tolerance) {
-  if (got.lse.size() != want.lse.size() || got.out.size() != want.out.size()) return "sizes differ";
-  for (std::size_t i = 0; i < want.lse.size(); ++i) {
-    const double lse = static_cast<double>(got.lse[i]);
-    if (!Near(lse, want.lse[i], tolerance.lse_absolute, tolerance.lse_relative)) {
-      return "lse[" + std::to_string(i) + "] = " + std::to_string(lse) + ", not " +
-             std::to_string(want.lse[i]);
-    }
-  }
-  double product = 0;
-  double squares = 0;
-  for (std::size_t i = 0; i < want.out.size(); ++i) {
-    const double out = static_cast<double>(got.out[i]);
-    if (!Near(out, want.out[i], tolerance.out_absolute, tolerance.out_relative)) {
-      return "out[" + std::to_string(i) + "] = " + std::to_string(out) + ", not " +
-             std::to_string(want.out[i]);
-    }
-    product += out * want.out[i];
-    squares += out * out + want.out[i] * want.out[i];
-  }
-  const double cosine = squares == 0 ? 0 : 1 - 2 * product / squares;
-  return cosine <= tolerance.cosine ? "" : "cosine difference " + std::to_string(cosine);
-}
 
 std::string Name(const DecodeCase& c) { return ::testing::PrintToString(c); }
 
@@ -68,8 +30,7 @@ TEST_P(DecodeConformanceTest, EveryCaseMatchesDoublePrecision) {
     EXPECT_EQ(Difference(*got, exact, kFloat), "");
     const auto again = RunDecode(GetParam(), data, {.page_seed = 2, .replay = true});
     KVASIR_ASSERT_OK(again);
-    EXPECT_TRUE(got->out == again->out && got->lse == again->lse)
-        << "other pages, and a replay, gave other bits";
+    EXPECT_TRUE(got->SameBits(*again)) << "other pages, and a replay, gave other bits";
   }
 }
 
@@ -126,7 +87,7 @@ TEST_P(DecodeConformanceTest, NanFaultsExactlyWhereItIsVisible) {
 // Takes request `b` of `data` out, with its row `i` alone when `one_row`.
 DecodeData Extract(const DecodeData& data, std::int64_t b, std::int64_t i, bool one_row) {
   DecodeData out = data;
-  const std::int64_t row_values = data.c.heads * data.width();
+  const std::int64_t row_values = data.c.heads * data.c.width();
   const std::int64_t first = (b * data.c.query_rows + i) * row_values;
   const std::int64_t length = data.lengths[static_cast<std::size_t>(b)];
   out.c.batch = 1;
@@ -135,7 +96,7 @@ DecodeData Extract(const DecodeData& data, std::int64_t b, std::int64_t i, bool 
   out.c.length = kept;
   out.lengths = {kept};
   out.cache = {data.cache[static_cast<std::size_t>(b)]};
-  out.cache[0].resize(static_cast<std::size_t>(kept * data.width()));
+  out.cache[0].resize(static_cast<std::size_t>(kept * data.c.width()));
   out.q.assign(data.q.begin() + first, data.q.begin() + first + out.c.query_rows * row_values);
   return out;
 }

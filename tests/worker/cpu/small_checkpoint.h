@@ -1,5 +1,5 @@
 // Reads a checkpoint of the DeepSeek family under tests/data/checkpoints (written by
-// tools/reference/deepseek.py) whole into memory, and lets a model use its weights where they lie.
+// tools/reference/checkpoints.py) whole into memory, and lets a model use its weights where they lie.
 #ifndef KVASIR_TESTS_WORKER_CPU_SMALL_CHECKPOINT_H_
 #define KVASIR_TESTS_WORKER_CPU_SMALL_CHECKPOINT_H_
 

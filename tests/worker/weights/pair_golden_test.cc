@@ -4,61 +4,19 @@
 // by token, and the drafted blocks of several anchors.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <array>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <memory>
+#include <ostream>
+#include <span>
 #include <string>
-#include <utility>
-#include <variant>
 #include <vector>
 
-#include "common/checkpoint/safetensors_header.h"
 #include "common/models/read_config.h"
-#include "planner/core/outcome.h"
-#include "planner/request/build_request.h"
-#include "planner/rulesets/make_plan.h"
 #include "tests/testing/matchers.h"
-#include "worker/cpu/cpu_backend.h"
-#include "worker/engine/rank_engine.h"
-#include "worker/engine/sequence_tables.h"
-#include "worker/weights/checkpoint_weights.h"
+#include "tests/worker/weights/golden_engine.h"
 
 namespace kvasir::testing {
 namespace {
-
-using Values = std::vector<float>;
-
-// A golden's tensors by name; all are F32.
-std::map<std::string, Values> ReadGolden(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
-  const auto header = ReadSafetensorsHeader(bytes, path);
-  EXPECT_THAT(header, IsOk());
-  std::map<std::string, Values> golden;
-  if (!header.ok()) return golden;
-  for (const TensorEntry& entry : header->tensors) {
-    Values values(static_cast<std::size_t>(entry.end - entry.begin) / sizeof(float));
-    std::memcpy(values.data(), bytes.data() + entry.begin, values.size() * sizeof(float));
-    golden.emplace(entry.name, std::move(values));
-  }
-  return golden;
-}
-
-// The largest difference as a share of the largest value.
-double Difference(std::span<const float> got, std::span<const float> want) {
-  EXPECT_EQ(got.size(), want.size());
-  double difference = 0;
-  double largest = 0;
-  for (std::size_t i = 0; i < std::min(got.size(), want.size()); ++i) {
-    difference = std::max(difference, std::abs(static_cast<double>(got[i]) - static_cast<double>(want[i])));
-    largest = std::max(largest, std::abs(static_cast<double>(want[i])));
-  }
-  return difference / largest;
-}
 
 struct PairCase {
   std::string folder;
@@ -82,74 +40,23 @@ class PairGoldenTest : public ::testing::TestWithParam<PairCase> {
     KVASIR_ASSERT_OK(target);
     KVASIR_ASSERT_OK(draft);
     target->dtype = draft->dtype = DType::kF32;  // of caches, as the golden's; the stored weights keep theirs
-    KVASIR_ASSERT_OK(MakeEngine(*target, *draft, folder));
-  }
-
-  absl::Status MakeEngine(const ModelDescription& target, const ModelDescription& draft,
-                          const std::string& folder) {
-    PlanOptions options;
-    options.kv_memory_bytes = {std::int64_t{64} << 20};
-    options.contexts = {256};
-    options.max_requests = 2;
-    options.draft_tokens = kDraftTokens;
-    options.state_rollback = std::string(StateRollbackName(GetParam().rollback));
-    const PlanOutcome outcome = MakePlan(BuildRequest(target, draft, options));
-    const auto* planned = std::get_if<Planned>(&outcome);
-    if (planned == nullptr) return absl::InternalError("there is no plan");
-    plan_ = planned->plan;
-    auto weights =
-        CheckpointWeights::Open({&target, folder + "/target"}, ModelDirectory{&draft, folder + "/draft"});
-    if (!weights.ok()) return weights.status();
-    RankEngineOptions engine;
-    engine.plan = plan_;
-    engine.plan_id = "pair";
-    engine.epoch = Epoch(1);
-    engine.target = target;
-    engine.draft = draft;
-    engine.weights = weights->get();
-    engine.observe_pass = [this](const PassMetadata& metadata, std::span<const float> logits) {
-      seen_[metadata.shape.pass].assign(logits.begin(), logits.end());
-    };
-    engine.observe_confidences = [this](std::span<const float> confidences) {
-      confidences_.assign(confidences.begin(), confidences.end());
-    };
-    auto tables = SequenceTables::Create(plan_);
-    if (!tables.ok()) return tables.status();
-    tables_ = std::make_unique<SequenceTables>(*std::move(tables));
-    auto made = RankEngine::Create(*backend_, std::move(engine));
-    if (!made.ok()) return made.status();
-    engine_ = *std::move(made);
-    return absl::OkStatus();
-  }
-
-  // One step of one sequence, whose first token stands at `committed`.
-  absl::StatusOr<StepOutcome> Step(StepKind kind, const SequenceTable& table, std::int64_t committed,
-                                   std::vector<std::int32_t> tokens, std::int64_t pending = 0) {
-    StepPlan step{.epoch = Epoch(1), .plan_id = "pair", .step = steps_++, .kind = kind};
-    step.zero_parents = tables_->TakeParentsToZero();
-    StepSequence sequence{.id = SequenceId(0), .committed = committed, .limit = table.limit};
-    sequence.tokens = std::move(tokens);
-    sequence.last_chunk = kind == StepKind::kPrefill;
-    sequence.pending = GetParam().rollback == StateRollback::kReplay ? pending : 0;
-    sequence.blocks = table.columns;
-    step.sequences.push_back(std::move(sequence));
-    return engine_->Execute(step);
+    auto engine = GoldenEngine::Create({.target = {*target, folder + "/target"},
+                                        .draft = GoldenModel{*draft, folder + "/draft"},
+                                        .draft_tokens = kDraftTokens,
+                                        .rollback = std::string(StateRollbackName(GetParam().rollback))});
+    KVASIR_ASSERT_OK(engine);
+    engine_ = *std::move(engine);
   }
 
   [[nodiscard]] std::size_t vocab() { return golden_["logits"].size() / tokens_.size(); }
   [[nodiscard]] std::span<const float> LogitsAt(std::int64_t position) {
     return std::span(golden_["logits"]).subspan(static_cast<std::size_t>(position) * vocab(), vocab());
   }
+  [[nodiscard]] std::int64_t length() const { return static_cast<std::int64_t>(tokens_.size()); }
 
-  std::map<std::string, Values> golden_;
+  std::map<std::string, std::vector<float>> golden_;
   std::vector<std::int32_t> tokens_;
-  Plan plan_;
-  std::unique_ptr<Backend> backend_ = MakeCpuBackend({});
-  std::unique_ptr<SequenceTables> tables_;
-  std::map<Pass, Values> seen_;  // the logits of each pass when it last ran
-  Values confidences_;             // of the last drafted block
-  std::unique_ptr<RankEngine> engine_;
-  std::int64_t steps_ = 0;
+  std::unique_ptr<GoldenEngine> engine_;
 };
 
 INSTANTIATE_TEST_SUITE_P(, PairGoldenTest,
@@ -158,59 +65,55 @@ INSTANTIATE_TEST_SUITE_P(, PairGoldenTest,
                                            PairCase{"pair", StateRollback::kReplay}));
 
 TEST_P(PairGoldenTest, OnePrefillGivesTheLogitsOfEveryPosition) {
-  auto table = tables_->Reserve(static_cast<std::int64_t>(tokens_.size()) + 1);
-  KVASIR_ASSERT_OK(table);
-  tables_->Place(*table, 0, static_cast<std::int64_t>(tokens_.size()));
-  KVASIR_ASSERT_OK(Step(StepKind::kPrefill, *table, 0, tokens_));
-  const Values& logits = seen_[Pass::kTargetPrefill];
-  ASSERT_GE(logits.size(), golden_["logits"].size());
-  EXPECT_LE(Difference(std::span(logits).first(golden_["logits"].size()), golden_["logits"]), 1e-4);
+  const auto logits = engine_->LogitsOf(tokens_, length());
+  KVASIR_ASSERT_OK(logits);
+  EXPECT_LE(GoldenDifference(*logits, golden_["logits"]), 1e-4);
 }
 
 TEST_P(PairGoldenTest, DecodingTokenByTokenGivesThemToo) {
-  auto table = tables_->Reserve(static_cast<std::int64_t>(tokens_.size()) + 1);
-  KVASIR_ASSERT_OK(table);
-  tables_->Place(*table, 0, static_cast<std::int64_t>(tokens_.size()));
-  KVASIR_ASSERT_OK(Step(StepKind::kPrefill, *table, 0, {tokens_[0]}));
-  for (std::int64_t at = 1; at < static_cast<std::int64_t>(tokens_.size()); ++at) {
-    KVASIR_ASSERT_OK(
-        Step(StepKind::kDecode, *table, at, {tokens_[static_cast<std::size_t>(at)]}, at > 1 ? 1 : 0));
-    const Values& logits = seen_[Pass::kTargetDecode];
-    ASSERT_GE(logits.size(), vocab());
-    ASSERT_LE(Difference(std::span(logits).first(vocab()), LogitsAt(at)), 1e-4) << at;
+  const auto logits = engine_->LogitsOf(tokens_, 1);
+  KVASIR_ASSERT_OK(logits);
+  for (std::int64_t at = 0; at < length(); ++at) {
+    const auto row = std::span(*logits).subspan(static_cast<std::size_t>(at) * vocab(), vocab());
+    ASSERT_LE(GoldenDifference(row, LogitsAt(at)), 1e-4) << at;
   }
 }
 
 // The context of each anchor is prefilled, so that the draft has seen the target's states of all tokens
 // before it.
 TEST_P(PairGoldenTest, DraftedBlocksAreTheReferences) {
-  const Values& positions = golden_["block.positions"];
+  const std::vector<float>& positions = golden_["block.positions"];
   const std::size_t block = static_cast<std::size_t>(kDraftTokens) * vocab();
   for (std::size_t i = 0; i < positions.size(); ++i) {
     const auto at = static_cast<std::int64_t>(positions[i]);
-    auto table = tables_->Reserve(at + 16);
+    auto table = engine_->tables().Reserve(at + 16);
     KVASIR_ASSERT_OK(table);
-    tables_->Place(*table, 0, at);
-    KVASIR_ASSERT_OK(Step(StepKind::kPrefill, *table, 0,
-                          std::vector<std::int32_t>(tokens_.begin(), tokens_.begin() + at)));
-    tables_->Place(*table, at, kDraftTokens + 1);
-    const auto outcome = Step(StepKind::kSpeculate, *table, at, {tokens_[static_cast<std::size_t>(at)]});
+    engine_->tables().Place(*table, 0, at);
+    KVASIR_ASSERT_OK(engine_->Step(StepKind::kPrefill, *table, 0,
+                                   std::vector<std::int32_t>(tokens_.begin(), tokens_.begin() + at)));
+    engine_->tables().Place(*table, at, kDraftTokens + 1);
+    const auto outcome =
+        engine_->Step(StepKind::kSpeculate, *table, at, {tokens_[static_cast<std::size_t>(at)]});
     KVASIR_ASSERT_OK(outcome);
     EXPECT_EQ(outcome->sequences[0].drafted, kDraftTokens);
-    const Values& drafted = seen_[Pass::kDraftBlock];
+    const std::vector<float>& drafted = engine_->seen(Pass::kDraftBlock);
     ASSERT_GE(drafted.size(), block);
-    EXPECT_LE(Difference(std::span(drafted).first(block),
-                         std::span(golden_["block.logits"]).subspan(i * block, block)),
+    EXPECT_LE(GoldenDifference(std::span(drafted).first(block),
+                               std::span(golden_["block.logits"]).subspan(i * block, block)),
               1e-4)
         << "anchor at " << at;
-    ASSERT_GE(confidences_.size(), static_cast<std::size_t>(kDraftTokens));
-    EXPECT_LE(Difference(std::span(confidences_).first(kDraftTokens),
+    const std::vector<float>& confidences = engine_->confidences();
+    ASSERT_GE(confidences.size(), static_cast<std::size_t>(kDraftTokens));
+    EXPECT_LE(
+        GoldenDifference(std::span(confidences).first(kDraftTokens),
                          std::span(golden_["block.confidence"]).subspan(i * kDraftTokens, kDraftTokens)),
-              1e-4)
+        1e-4)
         << "anchor at " << at;
     // The first row verified is the anchor's.
-    EXPECT_LE(Difference(std::span(seen_[Pass::kTargetVerify]).first(vocab()), LogitsAt(at)), 1e-4) << at;
-    tables_->Release(*table);
+    EXPECT_LE(GoldenDifference(std::span(engine_->seen(Pass::kTargetVerify)).first(vocab()), LogitsAt(at)),
+              1e-4)
+        << at;
+    engine_->tables().Release(*table);
   }
 }
 
