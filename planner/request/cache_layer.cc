@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/base/limits.h"
+#include "common/models/draft_of.h"
 #include "common/models/model_text.h"
 
 namespace kvasir {
@@ -187,7 +188,7 @@ ModelInput InputOf(const ModelDescription& model, Role role, const StateScale& s
     draft.target_hidden = model.draft->target_hidden;
     draft.target_layers = model.draft->target_layers;
     draft.vocab = model.vocab;
-    draft.draft_tokens_max = std::min(model.draft->block, kDraftTokensMax);
+    draft.draft_tokens_max = std::min(TrainedTokens(*model.draft), kDraftTokensMax);
     draft.target_taps = model.draft->target_taps;
     input.draft = draft;
     input.draft_causal = model.draft->causal;

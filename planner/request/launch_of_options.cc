@@ -12,6 +12,7 @@
 #include "common/base/typed_error.h"
 #include "planner/request/backends.h"
 #include "planner/request/build_request.h"
+#include "planner/request/check_options.h"
 #include "planner/request/engine_drafting.h"
 
 namespace kvasir {
@@ -56,6 +57,7 @@ absl::Status SetBackend(std::string_view field, const std::string& name, Optiona
 absl::StatusOr<EngineLaunch> LaunchOf(const ModelDescription& target,
                                       const std::optional<ModelDescription>& draft, const PlanOptions& asked,
                                       EngineRelease release) {
+  KVASIR_RETURN_IF_ERROR(CheckPlanOptions(asked));
   EngineLaunch launch;
   launch.target = target;
   launch.draft = draft;

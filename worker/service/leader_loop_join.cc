@@ -40,7 +40,7 @@ absl::Status QueueIsFull(std::size_t most) {
 
 absl::Status LeaderLoop::Join(std::int64_t tag, SequenceRequest request, std::shared_ptr<DecodeSink> sink,
                               const JoinTerms& terms) {
-  if (request.speculate && !options_.draft_tokens > 0) {
+  if (request.speculate && options_.draft_tokens == 0) {
     return FieldError(reason::kConflictingFields, "speculate", "the plan has no draft; leave speculate off");
   }
   std::shared_ptr<const Scheduler> scheduler;

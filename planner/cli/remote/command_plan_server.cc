@@ -15,6 +15,7 @@
 #include "common/plan/verify.h"
 #include "common/rpc/channel.h"
 #include "kvasir/planner/v1/planner_service.grpc.pb.h"
+#include "planner/cli/engine_ask.h"
 #include "planner/cli/engine_line.h"
 #include "planner/cli/launch_models.h"
 #include "planner/cli/plan_json.h"
@@ -27,8 +28,10 @@
 #include "planner/cli/show_plan.h"
 #include "planner/cli/show_refusals.h"
 #include "planner/core/capacity.h"
+#include "planner/request/check_options.h"
 #include "planner/request/engine_case_json.h"
 #include "planner/request/launch_split.h"
+#include "planner/rulesets/make_plan.h"
 
 namespace kvasir::cli {
 namespace {
@@ -236,6 +239,11 @@ int RunPlanOnServer(const Console& console, Args args) {
   }
   const absl::StatusOr<PlanQuestion> question = ReadQuestion(*line, /*needs_memory=*/true);
   if (!question.ok()) return BadUsage(console, "plan", question.status());
+  // 0 is "not given" on the wire: what is out of range is answered here, as without a server.
+  if (const absl::Status in_range = CheckPlanOptions(question->options); !in_range.ok()) {
+    if (IsEngineRuleset(question->options.ruleset)) return BadUsage(console, "plan", in_range);
+    return Show(console, *question, MakePlan(RequestOf(*question)), form);
+  }
   const auto response = Ask(*session, MakeRequest(*question));
   if (!response.ok()) return ServiceFailure(console, "plan", response.status());
   if (response->has_engine()) return ShowEngineAnswer(console, response->engine(), form);

@@ -124,7 +124,7 @@ TEST(CacheLayers, WindowsOfADflashDraftAreCausal) {
   ASSERT_EQ(input.layers.size(), 5U);
   EXPECT_EQ(input.layers[0].causal, true);
   EXPECT_EQ(input.layers[4].causal, false);
-  EXPECT_EQ(input.draft->draft_tokens_max, 16);
+  EXPECT_EQ(input.draft->draft_tokens_max, 15);
   EXPECT_EQ(input.draft->target_layers, 64);
 }
 

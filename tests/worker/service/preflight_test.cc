@@ -187,12 +187,22 @@ TEST_P(UnsupportedGroupTest, IsRefusedByName) {
 
 INSTANTIATE_TEST_SUITE_P(
     Kinds, UnsupportedGroupTest,
-    ::testing::Values(
-        GroupCase{"recurrent", [](PlanGroup& g) { g.behaviour.mixer = Mixer::kRecurrent; },
-                  "recurrent state of a draft"},
-        GroupCase{"window", [](PlanGroup& g) { g.behaviour.window = 128; }, "windowed attention"},
-        GroupCase{"key_value", [](PlanGroup& g) { g.layers[0].layout.kind = LayoutKind::kKeyValue; },
-                  "keys and values per head"}),
+    ::testing::Values(GroupCase{"recurrent", [](PlanGroup& g) { g.behaviour.mixer = Mixer::kRecurrent; },
+                                "recurrent state of a draft"},
+                      GroupCase{"window", [](PlanGroup& g) { g.behaviour.window = 128; },
+                                "windowed attention"},
+                      GroupCase{"key_value_sharded",
+                                [](PlanGroup& g) {
+                                  g.layers[0].layout.kind = LayoutKind::kKeyValue;
+                                  g.layers[0].layout.sharded = true;
+                                },
+                                "keys and values per head, sharded over context"},
+                      GroupCase{"key_value_of_a_target",
+                                [](PlanGroup& g) {
+                                  g.behaviour.role = Role::kTarget;
+                                  g.layers[0].layout.kind = LayoutKind::kKeyValue;
+                                },
+                                "has keys and values per head;"}),
     [](const auto& tested) { return std::string(tested.param.name); });
 
 }  // namespace

@@ -207,7 +207,8 @@ TEST_P(WrittenPair, DecodesAsTheOneThatItWasWrittenFrom) {
   const bool latent = std::any_of(variant.target.layers.begin(), variant.target.layers.end(),
                                   [](const ModelLayer& layer) { return layer.mlp.latent > 0; });
   variant.target.architecture = latent ? "KimiLinearForCausalLM" : "DeepseekV3ForCausalLM";
-  variant.draft.architecture = "K3DSparkModel";
+  const bool per_head = std::holds_alternative<AttentionShape>(variant.draft.layers[0].mixer);
+  variant.draft.architecture = per_head ? "DFlashDraftModel" : "K3DSparkModel";
   ModelRanksOptions options = OptionsOf(variant, 1, 1, DType::kBf16);
   const Recorder recorder(options.seed);
   options.weights = &recorder;
