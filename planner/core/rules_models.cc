@@ -75,6 +75,8 @@ void CheckDraftModel(const TargetFacts& target, const DraftFacts& draft, Found& 
 void CheckBlockRows(const PlanRequest& request, Found& found) {
   const std::int64_t tokens = request.draft_tokens;
   if (tokens < 0 || tokens > kDraftTokensMax) return;
+  // Tokens without a draft have a refusal of their own; the target's rows follow from them.
+  if (tokens > 0 && !request.draft.has_value()) return;
   std::int64_t draft_rows = tokens;
   for (const LayerSpec& layer : request.layers) {
     if (layer.id.role != Role::kDraft) continue;

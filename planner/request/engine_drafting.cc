@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <string_view>
 
 #include "absl/strings/str_format.h"
@@ -15,6 +16,10 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kWithoutCache = {"ngram", "ngram_gpu", "suffix", "medusa",
                                                            "mlp_speculator"};
+
+// The engine's other methods, in their plain names.
+constexpr std::array<std::string_view, 8> kWithCache = {
+    "draft_model", "eagle", "eagle3", "mtp", "dflash", "dspark", "extract_hidden_states", "custom_class"};
 
 // "deepseek_mtp", "qwen3_next_mtp" and the like are one method.
 std::string PlainMethod(const std::string& word) {
@@ -86,6 +91,27 @@ absl::StatusOr<Drafting> DraftingOf(const EngineLaunch& launch) {
                         "--speculative-config names no method, and no draft was found to tell it; add one");
     }
     return drafting;
+  }
+  const bool known = DraftsWithoutCache(drafting.method) ||
+                     std::find(kWithCache.begin(), kWithCache.end(), drafting.method) != kWithCache.end();
+  if (!known && launch.options.spec_method.has_value()) {
+    std::string words;
+    for (const std::string_view word : kWithCache) words += std::string(word) + ", ";
+    for (const std::string_view word : kWithoutCache) words += std::string(word) + ", ";
+    return FieldError(
+        reason::kUnknownValue, "--speculative-config.method",
+        absl::StrFormat("--speculative-config.method is %s; the engine raises ValueError; it has "
+                        "%sand words that end in mtp",
+                        drafting.method.substr(0, 64), words));
+  }
+  const std::int64_t draft_tp = launch.options.spec_tensor_parallel.value_or(1);
+  const std::int64_t tp = launch.options.tensor_parallel.value_or(1);
+  if (draft_tp != 1 && draft_tp != tp) {
+    return FieldError(
+        reason::kValueOutOfRange, "--speculative-config.draft_tensor_parallel_size",
+        absl::StrFormat("--speculative-config.draft_tensor_parallel_size is %d; the engine raises "
+                        "ValueError for other than 1 or --tensor-parallel-size, %d",
+                        draft_tp, tp));
   }
   drafting.tokens = launch.options.spec_tokens.value_or(DefaultTokens(launch, drafting.method));
   if (drafting.tokens == 0) return NoTokens(drafting.method);

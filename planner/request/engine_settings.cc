@@ -98,6 +98,26 @@ void SetBatch(const EngineLaunch& launch, EngineSettings& settings) {
   }
 }
 
+// The engine's own checks of its schedule.
+absl::Status CheckBatch(const EngineLaunch& launch, const EngineSettings& settings) {
+  constexpr std::string_view kFlag = "--max-num-batched-tokens";
+  const std::int64_t tokens = settings.max_num_batched_tokens;
+  if (tokens < settings.max_num_seqs) {
+    return FieldError(reason::kConflictingFields, kFlag,
+                      absl::StrFormat("%s %d is less than --max-num-seqs %d; the engine raises ValueError; "
+                                      "raise the first or lower the second",
+                                      kFlag, tokens, settings.max_num_seqs));
+  }
+  if (launch.options.chunked_prefill == false && tokens < settings.max_model_len) {
+    return FieldError(
+        reason::kConflictingFields, kFlag,
+        absl::StrFormat("%s %d is less than --max-model-len %d without chunked prefill; the engine "
+                        "raises ValueError; raise the first or lower the second",
+                        kFlag, tokens, settings.max_model_len));
+  }
+  return absl::OkStatus();
+}
+
 void SetInFlight(const EngineLaunch& launch, EngineSettings& settings) {
   if (!launch.release.counts_batches_in_flight()) return;  // one batch, whatever the schedule
   static constexpr std::array<std::string_view, 9> kAhead = {
@@ -235,6 +255,7 @@ absl::StatusOr<EngineSettings> SettingsOf(const EngineLaunch& launch) {
   settings.spec_method = drafting.method;
   settings.spec_tokens = drafting.tokens;
   SetBatch(launch, settings);
+  KVASIR_RETURN_IF_ERROR(CheckBatch(launch, settings));
   SetInFlight(launch, settings);
   SetCaching(launch, settings);
   SetBlocks(launch, settings);

@@ -81,6 +81,24 @@ constexpr const char* kShards = "--decode-context-parallel-size";
 INSTANTIATE_TEST_SUITE_P(
     All, EngineVerdictTest,
     ::testing::Values(
+        VerdictCase{
+            "an unknown draft method",
+            "vllm serve Qwen/Qwen3-8B --speculative-config "
+            "'{\"method\":\"dflahs\",\"model\":\"z-lab/Qwen3-8B-DFlash-b16\",\"num_speculative_tokens\":5}'",
+            kExitRefused, "--speculative-config.method"},
+        VerdictCase{
+            "a draft of other tensor parallelism",
+            "vllm serve Qwen/Qwen3-8B -tp 4 --speculative-config "
+            "'{\"method\":\"dflash\",\"model\":\"z-lab/Qwen3-8B-DFlash-b16\",\"num_speculative_tokens\":5,"
+            "\"draft_tensor_parallel_size\":2}'",
+            kExitRefused, "--speculative-config.draft_tensor_parallel_size"},
+        VerdictCase{"a batch of fewer tokens than sequences",
+                    "vllm serve Qwen/Qwen3-8B --max-num-batched-tokens 100 --max-num-seqs 256", kExitRefused,
+                    "--max-num-batched-tokens"},
+        VerdictCase{"a batch shorter than a prompt that may not be cut",
+                    "vllm serve Qwen/Qwen3-8B --max-num-batched-tokens 4096 --max-num-seqs 8 "
+                    "--no-enable-chunked-prefill --max-model-len 8192",
+                    kExitRefused, "--max-num-batched-tokens"},
         VerdictCase{"kimi-k3 with its draft", kKimi},
         VerdictCase{"a backend that the draft cannot use", kKimi + " --attention-backend FLASHMLA",
                     kExitRefused, "--attention-backend", "--attention-backend TOKENSPEED_MLA"},
