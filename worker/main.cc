@@ -20,6 +20,7 @@
 #include "worker/comm/comm_listener.h"
 #include "worker/comm/hello.h"
 #include "worker/cpu/cpu_backend.h"
+#include "worker/engine/step_plan.h"
 #include "worker/service/peer_client.h"
 #include "worker/service/worker_flags.h"
 #include "worker/service/worker_node.h"
@@ -47,6 +48,7 @@ RankFacts ProcessFacts(const std::string& backend) {
           {"build.version", KVASIR_VERSION},
           {"cpu.fused", fused ? "yes" : "no"},
           {"comm.version", std::to_string(kCommVersion)},
+          {"step.version", std::to_string(kStepVersion)},
           {"library.libc", gnu_get_libc_version()}};
 }
 

@@ -13,6 +13,9 @@
 
 namespace kvasir {
 
+// Raised when the same StepPlan comes to mean another step: ranks of one plan must agree on it.
+inline constexpr int kStepVersion = 2;
+
 enum class StepKind : std::int8_t {
   kPrefill,    // target_prefill of one chunk of one sequence, then draft_context of the same rows
   kDecode,     // target_decode: one row per sequence, no draft
