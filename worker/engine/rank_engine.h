@@ -44,7 +44,8 @@ struct RankEngineOptions {
   // Tests and preflight only: sees the metadata and the logits [rows, vocab] of every pass after it ran; the
   // logits are empty for draft_context, which has none.
   std::function<void(const PassMetadata&, std::span<const float>)> observe_pass;
-  // Tests only: sees the confidences [requests, block rows] of every draft_block, if the draft has such a head.
+  // Tests only: sees the confidences [requests, block rows] of every draft_block, if the draft has such a
+  // head.
   std::function<void(std::span<const float>)> observe_confidences = {};
   // Tests only: stands in block-table columns that no row may look at.
   std::int64_t unused_table_entry = 0;
