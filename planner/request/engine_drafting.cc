@@ -82,18 +82,12 @@ bool DraftsWithoutCache(std::string_view method) {
   return std::find(kWithoutCache.begin(), kWithoutCache.end(), method) != kWithoutCache.end();
 }
 
-absl::StatusOr<Drafting> DraftingOf(const EngineLaunch& launch) {
-  Drafting drafting;
-  drafting.method = MethodOf(launch);
-  if (drafting.method.empty()) {
-    if (launch.options.spec_tokens.has_value() || launch.options.spec_model.has_value()) {
-      return FieldError(reason::kMissingField, "--speculative-config.method",
-                        "--speculative-config names no method, and no draft was found to tell it; add one");
-    }
-    return drafting;
-  }
-  const bool known = DraftsWithoutCache(drafting.method) ||
-                     std::find(kWithCache.begin(), kWithCache.end(), drafting.method) != kWithCache.end();
+namespace {
+
+// What the engine itself refuses of a --speculative-config.
+absl::Status CheckSaid(const EngineLaunch& launch, const std::string& method) {
+  const bool known = DraftsWithoutCache(method) ||
+                     std::find(kWithCache.begin(), kWithCache.end(), method) != kWithCache.end();
   if (!known && launch.options.spec_method.has_value()) {
     std::string words;
     for (const std::string_view word : kWithCache) words += std::string(word) + ", ";
@@ -102,7 +96,7 @@ absl::StatusOr<Drafting> DraftingOf(const EngineLaunch& launch) {
         reason::kUnknownValue, "--speculative-config.method",
         absl::StrFormat("--speculative-config.method is %s; the engine raises ValueError; it has "
                         "%sand words that end in mtp",
-                        drafting.method.substr(0, 64), words));
+                        method.substr(0, 64), words));
   }
   const std::int64_t draft_tp = launch.options.spec_tensor_parallel.value_or(1);
   const std::int64_t tp = launch.options.tensor_parallel.value_or(1);
@@ -113,6 +107,22 @@ absl::StatusOr<Drafting> DraftingOf(const EngineLaunch& launch) {
                         "ValueError for other than 1 or --tensor-parallel-size, %d",
                         draft_tp, tp));
   }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Drafting> DraftingOf(const EngineLaunch& launch) {
+  Drafting drafting;
+  drafting.method = MethodOf(launch);
+  if (drafting.method.empty()) {
+    if (launch.options.spec_tokens.has_value() || launch.options.spec_model.has_value()) {
+      return FieldError(reason::kMissingField, "--speculative-config.method",
+                        "--speculative-config names no method, and no draft was found to tell it; add one");
+    }
+    return drafting;
+  }
+  KVASIR_RETURN_IF_ERROR(CheckSaid(launch, drafting.method));
   drafting.tokens = launch.options.spec_tokens.value_or(DefaultTokens(launch, drafting.method));
   if (drafting.tokens == 0) return NoTokens(drafting.method);
   if (drafting.method == "mtp" && !launch.draft.has_value()) {

@@ -49,7 +49,7 @@ def main():
     passed = os.path.join(cache, key) if key else None
     if passed and os.path.exists(passed):
         return 0
-    command = [TIDY, "--quiet", "--extra-arg=-Wno-unknown-warning-option", "-p", build, path]
+    command = [TIDY, "--quiet", "--extra-arg=-Wno-unknown-warning-option", "--extra-arg=-Wno-ignored-gch", "-p", build, path]
     verdict = subprocess.run(command, stderr=subprocess.DEVNULL, check=False).returncode
     if verdict == 0 and passed and key == key_of(build, path):  # nobody changed it meanwhile
         os.makedirs(cache, exist_ok=True)
