@@ -78,6 +78,7 @@ class CachelessModelImpl : public CachelessModel {
   [[nodiscard]] CachelessTarget Target(std::span<const std::int32_t> tokens) const override {
     const ExpandedForward forward(target_, options_.target, options_.cache_dtype);
     std::vector<Stream> x;
+    x.reserve(tokens.size());
     for (const std::int32_t token : tokens) x.push_back({forward.Embedding(token)});
     std::vector<std::vector<Stream>> after_layer;
     for (const RoleLayer& layer : target_.layers) {
@@ -109,6 +110,7 @@ class CachelessModelImpl : public CachelessModel {
                                      draft_.context_norm));
     }
     std::vector<Stream> x;
+    x.reserve(static_cast<std::size_t>(rows));
     for (std::int64_t k = 0; k < rows; ++k) {
       x.push_back({forward.Embedding(k == 0 ? anchor : static_cast<std::int32_t>(shape.mask_token))});
     }

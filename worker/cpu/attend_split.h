@@ -37,6 +37,7 @@ struct SplitView {
   const float* keys;
   const float* values;
   std::int64_t stride, key_dim, value_dim;
+  float scale;  // of the scores
 };
 
 // out = sum_j weights[j] * values[j], j ascending. Four keys at a time, so that `out` is loaded and stored
@@ -58,12 +59,12 @@ inline void SumValues(const float* weights, const SplitView& view, std::int64_t 
 
 // Attends to the first `keys` keys of the tile and merges the result into `running` and `out`. A NaN score
 // does not become the largest; it reaches the sum through exp, and so the lse.
-inline void AttendSplit(const SplitView& view, const float* q, float scale, std::int64_t keys,
-                        SplitBuffers& buffers, Running& running, float* out) {
+inline void AttendSplit(const SplitView& view, const float* q, std::int64_t keys, SplitBuffers& buffers,
+                        Running& running, float* out) {
   float* scores = buffers.scores.data();
   float largest = kNoKeys;
   for (std::int64_t j = 0; j < keys; ++j) {
-    scores[j] = DotLanes(q, view.keys + j * view.stride, view.key_dim) * scale;
+    scores[j] = DotLanes(q, view.keys + j * view.stride, view.key_dim) * view.scale;
     if (scores[j] > largest) largest = scores[j];
   }
   float sum = 0;

@@ -16,7 +16,8 @@ SplitView ViewOf(const GqaDecodeOp& op, const SplitBuffers& buffers, std::int64_
           .values = tile + op.kv_heads * op.key_dim + kv_head * op.value_dim,
           .stride = op.kv_heads * (op.key_dim + op.value_dim),
           .key_dim = op.key_dim,
-          .value_dim = op.value_dim};
+          .value_dim = op.value_dim,
+          .scale = op.scale};
 }
 
 void DecodeRequest(const GqaDecodeOp& op, std::int64_t request, SplitBuffers& buffers,
@@ -39,8 +40,8 @@ void DecodeRequest(const GqaDecodeOp& op, std::int64_t request, SplitBuffers& bu
     for (std::int64_t index = 0; index < row_heads; ++index) {
       const std::int64_t keys = std::min(op.split_tokens, bounds[index / op.heads] - begin);
       if (keys <= 0) continue;
-      AttendSplit(ViewOf(op, buffers, index % op.heads), op.q + (first_head + index) * op.key_dim, op.scale,
-                  keys, buffers, running[static_cast<std::size_t>(index)], out + index * op.value_dim);
+      AttendSplit(ViewOf(op, buffers, index % op.heads), op.q + (first_head + index) * op.key_dim, keys,
+                  buffers, running[static_cast<std::size_t>(index)], out + index * op.value_dim);
     }
   }
   for (std::int64_t index = 0; index < row_heads; ++index) {

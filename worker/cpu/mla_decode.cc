@@ -31,8 +31,8 @@ void DecodeRequest(const MlaDecodeOp& op, std::int64_t request, SplitBuffers& bu
     for (std::int64_t index = 0; index < row_heads; ++index) {
       const std::int64_t keys = std::min(op.split_tokens, bounds[index / op.heads] - begin);
       if (keys <= 0) continue;  // no visible key in this split: nothing is added, not even a zero
-      const SplitView view{buffers.tile.data(), buffers.tile.data(), width, width, op.latent};
-      AttendSplit(view, op.q + (first_head + index) * width, op.scale, keys, buffers,
+      const SplitView view{buffers.tile.data(), buffers.tile.data(), width, width, op.latent, op.scale};
+      AttendSplit(view, op.q + (first_head + index) * width, keys, buffers,
                   running[static_cast<std::size_t>(index)], out + index * op.latent);
     }
   }
