@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/geometry/bf16.h"
-#include "worker/cpu/mla_decode.h"
+#include "worker/cpu/paged_decode.h"
 #include "worker/cpu/reference_decode.h"
 
 namespace kvasir {

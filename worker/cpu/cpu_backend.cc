@@ -10,7 +10,7 @@
 #include "common/base/status_macros.h"
 #include "worker/cpu/collectives.h"
 #include "worker/cpu/cpu_kernels.h"
-#include "worker/cpu/mla_decode.h"
+#include "worker/cpu/paged_decode.h"
 #include "worker/cpu/recurrent.h"
 #include "worker/cpu/reference_decode.h"
 #include "worker/cpu/reference_experts.h"

@@ -1,5 +1,5 @@
 // The operations of launch.h on the host, one function per operation. Each source file holds one family.
-// Attention and combine stand in mla_decode.h, combine.h and the reference_* files, recurrent layers in
+// Attention and combine stand in paged_decode.h, combine.h and the reference_* files, recurrent layers in
 // recurrent.h.
 #ifndef KVASIR_WORKER_CPU_CPU_KERNELS_H_
 #define KVASIR_WORKER_CPU_CPU_KERNELS_H_
@@ -23,10 +23,11 @@ void Rope(const RopeOp& op);
 absl::Status Embed(const EmbedOp& op);
 void Add(const AddOp& op);
 void SwiGlu(const SwiGluOp& op);
-void GqaDecode(const GqaDecodeOp& op);
-void MixResiduals(const MixResidualsOp& op);
 void SigmoidGate(const SigmoidGateOp& op);
 void CopyRows(const CopyRowsOp& op);
+
+// residuals.cc
+void MixResiduals(const MixResidualsOp& op);
 
 // experts.cc
 void RouteExperts(const RouteExpertsOp& op);
