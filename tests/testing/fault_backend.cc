@@ -69,7 +69,9 @@ absl::Status FaultBackend::Write(std::byte* to, std::span<const std::byte> from)
 
 absl::Status FaultBackend::Read(std::span<std::byte> to, const std::byte* from) {
   KVASIR_RETURN_IF_ERROR(Count("Read"));
-  return inner_.Read(to, from);
+  KVASIR_RETURN_IF_ERROR(inner_.Read(to, from));
+  if (change_) change_(to);
+  return absl::OkStatus();
 }
 
 absl::Status FaultBackend::Zero(std::byte* at, Bytes bytes) {

@@ -4,7 +4,10 @@
 #define KVASIR_TESTS_TESTING_FAULT_BACKEND_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
+#include <utility>
 
 #include "worker/engine/backend.h"
 
@@ -20,6 +23,8 @@ class FaultBackend : public Backend {
     left_ = call;
     fired_ = false;
   }
+  // What every Read brings may be changed on its way.
+  void ChangeReads(std::function<void(std::span<std::byte>)> change) { change_ = std::move(change); }
   [[nodiscard]] bool fired() const { return fired_; }
   [[nodiscard]] std::int64_t calls() const { return calls_; }
   // Allocations that are alive.
@@ -40,6 +45,7 @@ class FaultBackend : public Backend {
   absl::Status Count(const char* what);
 
   Backend& inner_;
+  std::function<void(std::span<std::byte>)> change_;
   std::int64_t left_ = 0;
   bool fired_ = false;
   std::int64_t calls_ = 0;

@@ -1,6 +1,5 @@
 #include "worker/engine/rank_engine.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -12,7 +11,7 @@
 #include "worker/engine/check_engine_options.h"
 #include "worker/engine/check_step.h"
 #include "worker/engine/choose_tokens.h"
-#include "worker/engine/choose_verify_rows.h"
+#include "worker/engine/drafter.h"
 #include "worker/engine/pass_runner.h"
 #include "worker/engine/step_agreement.h"
 
@@ -52,23 +51,6 @@ class RankEngineImpl final : public RankEngine {
   absl::Status Prefill(const StepSequence& sequence, SequenceOutcome& outcome);
   absl::Status Decode(const StepPlan& step, StepOutcome& outcome);
   absl::Status Speculate(const StepPlan& step, StepOutcome& outcome);
-  // What a step drafted: tokens [sequences, N], and what each sequence's valid ones were drawn from.
-  struct Drafts {
-    std::int64_t verified = 0;  // of each sequence at most so many
-    std::vector<std::int32_t> tokens;
-    std::vector<std::vector<TokenDistribution>> distributions;  // by sequence; empty where it is greedy
-  };
-  absl::StatusOr<Drafts> Draft(const StepPlan& step);
-  // The row of a draft_block that predicts sequence `index`'s first drafted token.
-  [[nodiscard]] std::int64_t FirstDrafted(std::size_t index) const {
-    const std::int64_t rows = DraftBlockRows(options_.plan);
-    return static_cast<std::int64_t>(index) * rows + rows - options_.plan.draft_tokens;
-  }
-  // How many of the tokens that the draft pass of `shape` left are worth verifying.
-  absl::StatusOr<std::int64_t> ChooseVerified(const StepPlan& step, const PassShape& shape);
-  absl::StatusOr<std::vector<TokenDistribution>> ReadDistributions(const StepSequence& sequence,
-                                                                   std::int64_t first_row,
-                                                                   std::span<const std::int32_t> drafted);
   // The target's pass of `shape` has run, and `next_ids` came of it; the sequence's rows start at
   // `first_row`.
   absl::Status Choose(const StepSequence& sequence, Pass pass, std::int64_t first_row,
@@ -215,90 +197,21 @@ absl::Status RankEngineImpl::Choose(const StepSequence& sequence, Pass pass, std
   return absl::OkStatus();
 }
 
-absl::StatusOr<RankEngineImpl::Drafts> RankEngineImpl::Draft(const StepPlan& step) {
-  const std::int64_t draft_tokens = options_.plan.draft_tokens;
-  const auto mask = static_cast<std::int32_t>(options_.draft->draft->mask_token);
-  const std::size_t count = step.sequences.size();
-  std::vector<SequenceRows> rows;
-  rows.reserve(count);
-  for (const StepSequence& sequence : step.sequences) {
-    rows.push_back(RowsOfDraftBlock(options_.plan, sequence, mask));
-  }
-  const PassShape shape =
-      runner_->ShapeFor(Pass::kDraftBlock, DraftBlockRows(options_.plan), static_cast<std::int64_t>(count));
-  KVASIR_RETURN_IF_ERROR(Run(shape, rows));
-  Drafts drafts;
-  KVASIR_ASSIGN_OR_RETURN(const std::vector<std::int32_t> all, runner_->ReadDrafted(shape));
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto first = all.begin() + static_cast<std::ptrdiff_t>(FirstDrafted(i));
-    drafts.tokens.insert(drafts.tokens.end(), first, first + draft_tokens);
-  }
-  if (options_.draft_override) options_.draft_override(step, drafts.tokens);
-  KVASIR_ASSIGN_OR_RETURN(drafts.verified, ChooseVerified(step, shape));
-  drafts.distributions.resize(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    if (!step.sequences[i].sampling.samples()) continue;
-    const std::int64_t valid = std::min(DraftedTokens(step.sequences[i], draft_tokens), drafts.verified);
-    const std::span<const std::int32_t> drafted =
-        std::span(drafts.tokens)
-            .subspan(i * static_cast<std::size_t>(draft_tokens), static_cast<std::size_t>(valid));
-    KVASIR_ASSIGN_OR_RETURN(drafts.distributions[i],
-                            ReadDistributions(step.sequences[i], FirstDrafted(i), drafted));
-  }
-  return drafts;
-}
-
-absl::StatusOr<std::int64_t> RankEngineImpl::ChooseVerified(const StepPlan& step, const PassShape& shape) {
-  const std::int64_t draft_tokens = options_.plan.draft_tokens;
-  if (step.cost.row == 0 || !options_.draft->draft->confidence_head) return draft_tokens;
-  KVASIR_ASSIGN_OR_RETURN(const std::vector<float> all, runner_->ReadConfidences(shape));
-  std::vector<std::vector<float>> confidences;
-  confidences.reserve(step.sequences.size());
-  for (std::size_t i = 0; i < step.sequences.size(); ++i) {
-    const auto first = all.begin() + static_cast<std::ptrdiff_t>(FirstDrafted(i));
-    confidences.emplace_back(first, first + DraftedTokens(step.sequences[i], draft_tokens));
-  }
-  return ChooseVerifyRows(confidences, step.cost);
-}
-
-// The draft pass's logits are overwritten by the target's, so this comes before the verify pass.
-absl::StatusOr<std::vector<TokenDistribution>> RankEngineImpl::ReadDistributions(
-    const StepSequence& sequence, std::int64_t first_row, std::span<const std::int32_t> drafted) {
-  std::vector<TokenDistribution> all;
-  const auto rows = static_cast<std::int64_t>(drafted.size());
-  if (rows > 0 && !options_.draft_override) {
-    KVASIR_ASSIGN_OR_RETURN(const std::vector<float> logits, runner_->ReadLogits(first_row, rows));
-    all = DraftDistributions(logits, rows, sequence.sampling.temperature);
-    if (all.empty()) fault_ = Pass::kDraftBlock;
-  }
-  // Tokens from elsewhere were picked without chance. After a fault the step goes on beside its peers, to
-  // fail with them at its end.
-  for (std::size_t i = all.size(); i < drafted.size(); ++i) {
-    all.push_back(OneHot(drafted[i], options_.target.vocab));
-  }
-  return all;
-}
-
 absl::Status RankEngineImpl::Speculate(const StepPlan& step, StepOutcome& outcome) {
-  KVASIR_ASSIGN_OR_RETURN(const Drafts drafts, Draft(step));
-  const std::int64_t draft_tokens = options_.plan.draft_tokens;
+  KVASIR_ASSIGN_OR_RETURN(const Drafts drafts, Drafter(options_, builder_, *runner_).Draft(step));
+  if (drafts.fault) fault_ = Pass::kDraftBlock;
   const auto count = static_cast<std::int64_t>(step.sequences.size());
-  const auto draft_of = [&](std::size_t i) {
-    const std::int64_t its = DraftedTokens(step.sequences[i], draft_tokens);
-    const auto valid = static_cast<std::size_t>(std::min(its, drafts.verified));
-    return std::span(drafts.tokens).subspan(i * static_cast<std::size_t>(draft_tokens), valid);
-  };
   std::vector<SequenceRows> rows;
   rows.reserve(step.sequences.size());
   for (std::size_t i = 0; i < step.sequences.size(); ++i) {
-    rows.push_back(RowsOfVerify(step.sequences[i], draft_of(i)));
+    rows.push_back(RowsOfVerify(step.sequences[i], drafts.tokens[i]));
   }
   const PassShape shape = runner_->ShapeFor(Pass::kTargetVerify, drafts.verified + 1, count);
   KVASIR_RETURN_IF_ERROR(Run(shape, rows));
   KVASIR_ASSIGN_OR_RETURN(const std::vector<std::int32_t> next, runner_->ReadNextIds(shape));
   rows.clear();
   for (std::size_t i = 0; i < step.sequences.size(); ++i) {
-    const DraftRows draft{.tokens = draft_of(i), .distributions = drafts.distributions[i]};
+    const DraftRows draft{.tokens = drafts.tokens[i], .distributions = drafts.distributions[i]};
     const std::size_t first = i * static_cast<std::size_t>(shape.query_rows);
     SequenceOutcome& its = outcome.sequences[i];
     KVASIR_RETURN_IF_ERROR(Choose(step.sequences[i], shape.pass, static_cast<std::int64_t>(first),

@@ -1,8 +1,11 @@
 // What a broken device or a NaN does: a typed error on every rank, nothing leaked, and a way on.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "absl/strings/str_format.h"
 #include "common/base/error_reasons.h"
@@ -238,6 +241,36 @@ TEST_F(BrokenBackendTest, OneBrokenRankFailsTheStepOnAll) {
     EXPECT_THAT(answers[2], StatusIs(absl::StatusCode::kAborted, "rank 2: step 1: planted fault at "));
     EXPECT_THAT(answers[0], StatusIs(absl::StatusCode::kCancelled, "rank 0: step 1: "));
   }
+}
+
+// Of the reads of N values after a drafted block the first are the tokens, the second the confidences: rank 1
+// has lost hope. The others verify no more than it, so that all run passes of one shape, and output stays the
+// same.
+TEST_F(BrokenBackendTest, RanksVerifyWhatTheLeastOfThemChose) {
+  constexpr std::int64_t kDrafted = 3;
+  const Plan plan = MakeEnginePlan({.topology = {.tp = 2, .dcp = 2}, .draft_tokens = kDrafted});
+  const auto decode = [&](bool hopeless, std::int64_t* drafted) {
+    auto rig = EngineRig::Create({.plan = plan, .costs = {{.fixed = 1000, .row = 1}}});
+    KVASIR_EXPECT_OK(rig);
+    KVASIR_EXPECT_OK((*rig)->scheduler().Join({.prompt = MakePrompt(5, 1), .max_tokens = 12}));
+    int reads = 0;
+    if (hopeless) {
+      (*rig)->backend(1).ChangeReads([&reads](std::span<std::byte> bytes) {
+        if (bytes.size() != kDrafted * sizeof(float)) return;
+        if (++reads % 2 == 0) std::fill(bytes.begin(), bytes.end(), std::byte{0});
+      });
+    }
+    const auto tokens = (*rig)->Drain();
+    EXPECT_THAT(tokens, IsOk());
+    *drafted = (*rig)->drafted();
+    return tokens.ok() ? tokens->begin()->second : Tokens32();
+  };
+  std::int64_t all = 0;
+  std::int64_t none = 0;
+  const Tokens32 want = decode(false, &all);
+  EXPECT_EQ(decode(true, &none), want);
+  EXPECT_GT(all, 0);
+  EXPECT_EQ(none, 0);
 }
 
 TEST_F(BrokenBackendTest, AnArenaThatDoesNotFitIsATypedError) {

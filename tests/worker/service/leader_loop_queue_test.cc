@@ -88,10 +88,8 @@ TEST(LeaderLoopTest, LearnsWhatRowsCostAndTellsEveryRank) {
 
 TEST(LeaderLoopTest, ThoseWhoWaitAreAdmittedInOrderAndNobodyOvertakesThem) {
   SlowRig slow(1);
-  const auto loop = slow.rig.Start();
   const auto sink = std::make_shared<FakeSink>();
-  KVASIR_ASSERT_OK(loop->Join(1, Request(5), sink));
-  slow.gate.WaitForOne();
+  const auto loop = slow.StartBusy(sink);
   KVASIR_ASSERT_OK(loop->Join(2, Request(5), sink, {.wait = true}));
   KVASIR_ASSERT_OK(loop->Join(3, Request(5), sink, {.wait = true}));
   KVASIR_ASSERT_OK(loop->Join(4, Request(5), sink));
@@ -109,10 +107,8 @@ TEST(LeaderLoopTest, ThoseWhoWaitAreAdmittedInOrderAndNobodyOvertakesThem) {
 TEST(LeaderLoopTest, ARequestThatCouldNeverRunIsRefusedAtOnceAndTakesNoRoomInTheQueue) {
   SlowRig slow(1);
   slow.rig.waiting_max = 1;
-  const auto loop = slow.rig.Start();
   const auto sink = std::make_shared<FakeSink>();
-  KVASIR_ASSERT_OK(loop->Join(1, Request(5), sink));
-  slow.gate.WaitForOne();
+  const auto loop = slow.StartBusy(sink);
   SequenceRequest never = Request(5);
   never.prompt = {-1};
   EXPECT_THAT(loop->Join(2, never, sink, {.wait = true}),
@@ -129,10 +125,8 @@ TEST(LeaderLoopTest, ARequestThatCouldNeverRunIsRefusedAtOnceAndTakesNoRoomInThe
 TEST(LeaderLoopTest, TheQueueHasALimit) {
   SlowRig slow(1);
   slow.rig.waiting_max = 2;
-  const auto loop = slow.rig.Start();
   const auto sink = std::make_shared<FakeSink>();
-  KVASIR_ASSERT_OK(loop->Join(1, Request(5), sink));
-  slow.gate.WaitForOne();
+  const auto loop = slow.StartBusy(sink);
   KVASIR_ASSERT_OK(loop->Join(2, Request(5), sink, {.wait = true}));
   KVASIR_ASSERT_OK(loop->Join(3, Request(5), sink, {.wait = true}));
   const absl::Status full = loop->Join(4, Request(5), sink, {.wait = true});

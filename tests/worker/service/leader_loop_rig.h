@@ -239,6 +239,13 @@ class SlowRig {
       return Answer(step);
     };
   }
+  // A loop whose first step, of a request with tag 1 and five tokens, stands at the gate.
+  std::unique_ptr<LeaderLoop> StartBusy(const std::shared_ptr<DecodeSink>& sink) {
+    auto loop = rig.Start();
+    EXPECT_THAT(loop->Join(1, Request(5), sink), IsOk());
+    gate.WaitForOne();
+    return loop;
+  }
   void Advance(std::chrono::nanoseconds by) { time_ += by.count(); }
   Rig rig;
   Gate gate;

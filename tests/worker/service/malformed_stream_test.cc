@@ -105,11 +105,7 @@ TEST(MalformedStreamTest, SpeculationWithoutADraftIsRefused) {
 TEST(MalformedStreamTest, AnswersThatNobodyReadsEndTheStream) {
   WorkerRig rig(RigOptions{.workers = 1, .stream_queue_max = 100});
   KVASIR_ASSERT_OK(rig.Apply(RigPlan(1), 1));
-  grpc::ChannelArguments narrow;
-  narrow.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-  narrow.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64);
-  const auto stub = wire::WorkerService::NewStub(
-      grpc::CreateCustomChannel(rig.at(0).address(), grpc::InsecureChannelCredentials(), narrow));
+  const auto stub = testing::NarrowStub(rig.at(0).address());
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
   const auto stream = stub->Decode(&context);

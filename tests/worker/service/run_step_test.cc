@@ -35,15 +35,19 @@ struct StepCase {
 };
 void PrintTo(const StepCase& c, std::ostream* out) { *out << c.name; }
 
+StepPlan DecodeStep() {
+  return {.epoch = kKey.epoch,
+          .plan_id = kKey.plan_id,
+          .step = 5,
+          .kind = StepKind::kDecode,
+          .zero_parents = {},
+          .sequences = {}};
+}
+
 class RunStepTest : public ::testing::TestWithParam<StepCase> {};
 
 TEST_P(RunStepTest, TheCauseIsTheOneThatExplainsTheOthers) {
-  StepPlan step{.epoch = kKey.epoch,
-                .plan_id = kKey.plan_id,
-                .step = 5,
-                .kind = StepKind::kDecode,
-                .zero_parents = {},
-                .sequences = {}};
+  const StepPlan step = DecodeStep();
   const auto answer = [&](const absl::Status& status) -> absl::StatusOr<StepOutcome> {
     if (!status.ok()) return status;
     return Answer(step);
@@ -83,12 +87,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& tested) { return tested.param.name; });
 
 TEST(RunStepTest, OtherTokensOnAPeerAreAnError) {
-  StepPlan step{.epoch = kKey.epoch,
-                .plan_id = kKey.plan_id,
-                .step = 5,
-                .kind = StepKind::kDecode,
-                .zero_parents = {},
-                .sequences = {}};
+  StepPlan step = DecodeStep();
   step.sequences.emplace_back();
   std::vector<std::unique_ptr<StepPeer>> peers;
   peers.push_back(std::make_unique<FakePeer>([](const StepPlan& s) {

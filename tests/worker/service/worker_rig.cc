@@ -242,6 +242,14 @@ void Take(const wire::DecodeResponse& response, DecodeResult& result) {
   }
 }
 
+std::unique_ptr<wire::WorkerService::Stub> NarrowStub(const std::string& address) {
+  grpc::ChannelArguments narrow;
+  narrow.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  narrow.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64);
+  return wire::WorkerService::NewStub(
+      grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), narrow));
+}
+
 DecodeResult DecodeAllOf(wire::WorkerService::Stub& stub, const std::vector<wire::DecodeRequest>& messages,
                          std::chrono::milliseconds timeout) {
   DecodeResult result;

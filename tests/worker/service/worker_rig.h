@@ -137,6 +137,9 @@ struct DecodeResult {
 [[nodiscard]] DecodeResult DecodeAllOf(wire::WorkerService::Stub& stub,
                                        const std::vector<wire::DecodeRequest>& messages,
                                        std::chrono::milliseconds timeout = std::chrono::seconds(60));
+// A stub of its own connection with a window of a few messages: what the client does not read stays on the
+// server.
+[[nodiscard]] std::unique_ptr<wire::WorkerService::Stub> NarrowStub(const std::string& address);
 // Adds one response.
 void Take(const wire::DecodeResponse& response, DecodeResult& result);
 
