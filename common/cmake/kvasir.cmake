@@ -53,6 +53,8 @@ if(KVASIR_PCH)
   foreach(kind library test)
     add_library(kvasir_pch_${kind} OBJECT ${CMAKE_BINARY_DIR}/pch.cc)
     kvasir_compile_settings(kvasir_pch_${kind})
+    target_compile_options(kvasir_pch_${kind} PRIVATE
+                           "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
     target_precompile_headers(kvasir_pch_${kind} PRIVATE <algorithm> <cstdint> <functional> <map> <memory> <optional>
                               <string> <string_view> <utility> <vector> <absl/status/statusor.h>
                               <absl/strings/str_format.h>)
@@ -65,7 +67,9 @@ endif()
 function(kvasir_precompiled target kind)
   if(KVASIR_PCH)
     target_precompile_headers(${target} REUSE_FROM kvasir_pch_${kind})
-    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)  # what ccache asks for
+    # What ccache asks for.
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>
+                                             "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
   endif()
 endfunction()
 
