@@ -101,6 +101,7 @@ ModelDescription Phi4Mini() {
                               .tied = true},
                              32, Windowed(Heads(24, 8, 128), 262144), 8192);
   m.rope.kind = RopeKind::kLongrope;
+  m.rope.original_context = 4096;
   m.rope.partial = 0.75;
   return m;
 }

@@ -65,6 +65,12 @@ Rope ReadParameters(const ConfigObject& parameters, const Rope& base) {
   return rope;
 }
 
+// LongRoPE's models say beside the scaling how long a sequence they were trained for.
+void FillTrainedLength(const ConfigObject& config, Rope& rope) {
+  if (rope.kind != RopeKind::kLongrope || rope.original_context != 0) return;
+  rope.original_context = config.IntOr("original_max_position_embeddings", kTokensRange, 0);
+}
+
 }  // namespace
 
 Rope ReadRope(const ConfigObject& config) {
@@ -74,9 +80,11 @@ Rope ReadRope(const ConfigObject& config) {
   rope.partial = config.RealOr("partial_rotary_factor", {0.0, 1.0}, rope.partial);
   Rope scaled = rope;
   if (const auto scaling = config.ObjectIf("rope_scaling")) ReadScaling(*scaling, scaled);
+  FillTrainedLength(config, scaled);
   const std::optional<ConfigObject> parameters = config.ObjectIf("rope_parameters");
   if (!parameters.has_value()) return scaled;
-  const Rope named = ReadParameters(*parameters, rope);
+  Rope named = ReadParameters(*parameters, rope);
+  FillTrainedLength(config, named);
   if (config.Has("rope_theta") && named.theta != rope.theta) {
     config.Fail(ConfigFault::kContradiction, "rope_theta",
                 "rope_parameters.rope_theta differs; give one value");

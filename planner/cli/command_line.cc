@@ -87,7 +87,8 @@ absl::StatusOr<std::int64_t> CommandLine::IntOr(std::string_view flag, std::int6
   if (!text.has_value()) return fallback;
   const std::optional<std::int64_t> value = ParseInt(*text);
   if (!value.has_value()) {
-    return absl::InvalidArgumentError(absl::StrFormat("--%s %s: expected an integer", flag, *text));
+    return absl::InvalidArgumentError(
+        absl::StrFormat("--%s %s: expected an integer below 2^63 = 9,223,372,036,854,775,808", flag, *text));
   }
   return *value;
 }

@@ -6,14 +6,13 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "common/models/model_text.h"
 #include "planner/cli/command_line.h"
 #include "planner/cli/commands.h"
 #include "planner/cli/engine_ask.h"
 #include "planner/cli/engine_line.h"
+#include "planner/cli/keep_plan.h"
 #include "planner/cli/plan_json.h"
 #include "planner/cli/plan_question.h"
-#include "planner/cli/plan_store.h"
 #include "planner/cli/remedy_search.h"
 #include "planner/cli/show_plan.h"
 #include "planner/cli/show_refusals.h"
@@ -57,16 +56,7 @@ std::vector<Alternative> FindAlternatives(const PlanQuestion& question, const Pl
   return out;
 }
 
-absl::Status Save(const Console& console, const PlanQuestion& question, const Planned& planned) {
-  absl::Status status = SavePlan(console, planned.plan_id, planned.text);
-  status.Update(SaveModel(console, planned.plan.target.digest, ModelToText(question.target)));
-  if (question.draft.has_value()) {
-    status.Update(SaveModel(console, planned.plan.draft.digest, ModelToText(*question.draft)));
-  }
-  return status;
-}
-
-void Show(const Console& console, const PlanQuestion& question, const PlanOutcome& outcome,
+void Show(const Console& console, const PlanQuestion& question, const PlanOutcome& outcome, bool kept,
           const std::string& form) {
   const auto* planned = std::get_if<Planned>(&outcome);
   if (form == "json") {
@@ -78,7 +68,7 @@ void Show(const Console& console, const PlanQuestion& question, const PlanOutcom
   } else if (planned != nullptr && form == "text") {
     console.out << planned->text;
   } else if (planned != nullptr) {
-    ShowPlan(console, *planned, FindAlternatives(question, outcome));
+    ShowPlan(console, *planned, FindAlternatives(question, outcome), kept);
   } else if (const auto* short_of = std::get_if<DoesNotFit>(&outcome)) {
     ShowDoesNotFit(console, *short_of);
   } else {
@@ -118,12 +108,8 @@ int RunPlan(const Console& console, Args args) {
   }
   PlanOutcome outcome = MakePlan(RequestOf(*question), trace);
   if (auto* misfit = std::get_if<DoesNotFit>(&outcome)) AddFitRemedies(*question, *misfit);
-  if (const auto* planned = std::get_if<Planned>(&outcome); planned != nullptr && !line->Has("no-save")) {
-    // The plan is the answer; that it could not be kept is worth a warning only.
-    const absl::Status saved = Save(console, *question, *planned);
-    if (!saved.ok()) console.err << "kvasir plan: not stored: " << std::string(saved.message()) << "\n";
-  }
-  Show(console, *question, outcome, form);
+  const bool kept = KeepPlan(console, *line, *question, outcome);
+  Show(console, *question, outcome, kept, form);
   return ExitCodeOf(outcome);
 }
 

@@ -5,6 +5,7 @@
 #include "planner/cli/command_line.h"
 #include "planner/cli/commands.h"
 #include "planner/rulesets/make_plan.h"
+#include "planner/rulesets/vllm/engine_spec.h"
 
 namespace kvasir::cli {
 
@@ -13,6 +14,9 @@ int RunVersion(const Console& console, Args args) {
   if (!line.ok()) return BadUsage(console, "version", line.status());
   console.out << absl::StrFormat("kvasir %s, rulesets:", KVASIR_VERSION);
   for (const std::string& name : RulesetNames()) console.out << " " << name;
+  for (const auto version : {vllm::EngineVersion::k2026_08, vllm::EngineVersion::k2026_11}) {
+    console.out << " " << vllm::EngineVersionName(version);
+  }
   console.out << "\n";
   return kExitOk;
 }

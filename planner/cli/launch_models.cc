@@ -12,8 +12,8 @@
 #include "common/models/catalogue.h"
 #include "common/models/read_config.h"
 #include "planner/cli/plan_question.h"
+#include "planner/request/catalogued_model.h"
 #include "planner/request/checkpoint_json.h"
-#include "planner/request/plain_model_name.h"
 
 namespace kvasir::cli {
 namespace {
@@ -31,6 +31,16 @@ fs::path ConfigOf(std::string_view word) {
   return fs::is_regular_file(path, ec) && path.extension() == ".json" ? path : fs::path();
 }
 
+// A rotary embedding that is laid over replaces the file's, however each is spelled.
+void ReplaceRope(const nlohmann::json& patch, nlohmann::json& document) {
+  if (!patch.is_object() || !document.is_object()) return;
+  if (patch.contains("rope_scaling")) document.erase("rope_parameters");
+  if (patch.contains("rope_parameters")) document.erase("rope_scaling");
+  for (const char* part : {"text_config", "llm_config", "language_config"}) {
+    if (patch.contains(part) && document.contains(part)) ReplaceRope(patch[part], document[part]);
+  }
+}
+
 absl::StatusOr<ModelDescription> ReadWithOverrides(const fs::path& config, const std::string& overrides) {
   KVASIR_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(config.string(), kConfigBytesMax));
   nlohmann::json document = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -39,18 +49,11 @@ absl::StatusOr<ModelDescription> ReadWithOverrides(const fs::path& config, const
     return absl::InvalidArgumentError(config.string() +
                                       ": not a JSON object that --hf-overrides can be laid over");
   }
+  ReplaceRope(patch, document);
   document.merge_patch(patch);
   const std::string name = config.parent_path().filename().string();
   return ReadConfigJson(document.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace),
                         name.empty() ? "model" : name);
-}
-
-std::optional<CatalogueEntry> CopiedFrom(std::string_view word) {
-  const std::string plain = PlainModelName(word);
-  for (const CatalogueEntry& entry : ListCatalogue()) {
-    if (!plain.empty() && PlainModelName(entry.hub_name) == plain) return entry;
-  }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -79,17 +82,13 @@ absl::StatusOr<LaunchModel> FindLaunchModel(std::string_view word,
   if (!catalogued && !config.empty() && overrides.has_value()) {
     KVASIR_ASSIGN_OR_RETURN(found.model, ReadWithOverrides(config, *overrides));
   } else {
-    absl::StatusOr<ModelDescription> model = ReadModel(word);
-    const std::optional<CatalogueEntry> copied = model.ok() ? std::nullopt : CopiedFrom(word);
-    if (copied.has_value()) {
-      model = FindInCatalogue(copied->name);
-      notes.push_back(absl::StrFormat("%s is taken for %s: copies keep the caches of the original",
-                                      std::string(word), copied->hub_name));
-    }
+    const bool named = catalogued || config.empty();
+    absl::StatusOr<ModelDescription> model =
+        named ? CataloguedModel(word, overrides, notes) : ReadModel(word);
+    // Another form of name, or a file that is not there: its reader says what was expected.
+    if (absl::IsNotFound(model.status()) && named) model = ReadModel(word);
     if (!model.ok()) return model.status();
     found.model = *std::move(model);
-    if (overrides.has_value())
-      notes.push_back("--hf-overrides is not used: the model comes from the catalogue");
   }
   if (!catalogued && !config.empty()) {
     const fs::path index = config.parent_path() / "model.safetensors.index.json";

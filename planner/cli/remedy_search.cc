@@ -32,7 +32,7 @@ bool Accepted(const PlanQuestion& question) {
 
 // The block of rules about kernels in the closed list.
 bool IsAboutBackends(const Refusal& refusal) {
-  return refusal.rule >= RuleId::kBackendUnknown && refusal.rule <= RuleId::kNoCommonPageSize;
+  return refusal.rule >= RuleId::kBackendUnknown && refusal.rule <= RuleId::kBackendBlockRowsUnsupported;
 }
 
 std::vector<Change> BackendChanges(bool has_draft) {

@@ -161,12 +161,17 @@ std::string BehaviourText(const Plan& plan, const PlanGroup& group) {
   return b.block_rows > 1 ? text + absl::StrFormat(", verify q=%d", b.block_rows) : text;
 }
 
-void ShowPlan(const Console& console, const Planned& planned, const std::vector<Alternative>& alternatives) {
+void ShowPlan(const Console& console, const Planned& planned, const std::vector<Alternative>& alternatives,
+              bool kept) {
   const std::string id = planned.plan_id.substr(0, kIdShown);
   ShowVerdict(console, planned);
   ShowCapacity(console, planned, alternatives);
   ShowPools(console, planned.plan);
   ShowArena(console, planned.plan);
+  if (!kept) {
+    console.out << "Not stored: --output text writes the plan, and the other commands take such a file\n";
+    return;
+  }
   console.out << absl::StrFormat("Next     kvasir explain %s      why each of these\n", id);
   console.out << absl::StrFormat(
       "         kvasir preflight %s    prove it on the nodes before loading weights\n", id);

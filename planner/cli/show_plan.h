@@ -17,7 +17,9 @@ struct Alternative {
   std::string remark = {};  // of another planner's: "18 padding layers (26.1 %), 768-token blocks"
 };
 
-void ShowPlan(const Console& console, const Planned& planned, const std::vector<Alternative>& alternatives);
+// `kept`: the plan was stored, so that other commands find it by its id.
+void ShowPlan(const Console& console, const Planned& planned, const std::vector<Alternative>& alternatives,
+              bool kept);
 
 // "causal, verify q=8": how the group's multi-token pass behaves.
 [[nodiscard]] std::string BehaviourText(const Plan& plan, const PlanGroup& group);

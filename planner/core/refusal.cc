@@ -102,10 +102,13 @@ std::string RefusalPage() {
   return page;
 }
 
-Refusal HeadsNotDivisibleByTp(std::string subject, std::string what, std::int64_t heads, std::int64_t tp) {
-  return MakeRefusal(
-      RuleId::kHeadsNotDivisibleByTp, {std::move(subject)},
-      {{"what", std::move(what)}, {"heads", std::to_string(heads)}, {"tp", std::to_string(tp)}});
+Refusal HeadsNotDivisibleByTp(std::string subject, std::string what, std::int64_t heads, std::int64_t tp,
+                              std::string possible) {
+  return MakeRefusal(RuleId::kHeadsNotDivisibleByTp, {std::move(subject)},
+                     {{"what", std::move(what)},
+                      {"heads", std::to_string(heads)},
+                      {"tp", std::to_string(tp)},
+                      {"possible", std::move(possible)}});
 }
 
 Refusal DtypeUnknown(std::string_view field, std::string word) {

@@ -117,9 +117,10 @@ void SortRefusals(std::vector<Refusal>& refusals);
 [[nodiscard]] std::string RefusalPage();
 
 // Factories for what only the front end can see.
-// `what` is "attention heads", "key-value heads" or "recurrent heads" of the layer or model `subject`.
+// `what` is "attention heads", "key-value heads" or "recurrent heads" of the layer or model `subject`;
+// `possible` lists the numbers of ranks that divide the heads of all layers, "1, 2, 4".
 [[nodiscard]] Refusal HeadsNotDivisibleByTp(std::string subject, std::string what, std::int64_t heads,
-                                            std::int64_t tp);
+                                            std::int64_t tp, std::string possible);
 [[nodiscard]] Refusal DtypeUnknown(std::string_view field, std::string word);
 // `layers` names them; `kind` is a word of common/models/mixer_shapes.h.
 [[nodiscard]] Refusal CacheKindUnsupported(std::vector<std::string> layers, std::string kind,

@@ -94,7 +94,7 @@ constexpr RuleRow kTable[] = {
      "topology.tp",
      "Tensor parallelism gives every rank the same number of heads.",
      "{subjects} has {heads} {what}, which tensor parallelism over {tp} ranks does not divide",
-     {"set topology.tp to a divisor of {heads}"}},
+     {"set topology.tp to one of {possible}"}},
     {RuleId::kDcpNotDividingTp,
      "DCP_NOT_DIVIDING_TP",
      "topology.dcp",

@@ -76,8 +76,8 @@ std::string BackendPage() {
             page);
   page += "|---|---|---|---|---|---|---|\n";
   for (const BackendRow& row : BackendRows()) {
-    AppendRow({"`" + row.facts.name + "`", EngineText(row), std::string(row.hardware), LayoutsText(row.facts),
-               DtypesText(row.facts), PagesText(row), HeadsText(row.facts)},
+    AppendRow({"`" + row.facts.name + "`", EngineText(row), std::string(row.hardware.words),
+               LayoutsText(row.facts), DtypesText(row.facts), PagesText(row), HeadsText(row.facts)},
               page);
   }
   page += "\n## What passes they run\n\n";

@@ -7,6 +7,19 @@ namespace {
 
 constexpr std::string_view kVllm = "vLLM docs/design/attention_backends.md and v1/attention/backends";
 
+constexpr std::int32_t kLater = 999;
+constexpr BackendHardware kAnyCpu = {.words = "any CPU"};
+constexpr BackendHardware kCpus = {.words = "x86, ARM"};
+constexpr BackendHardware kAnyGpu = {"any GPU", 1, kLater, true};
+constexpr BackendHardware kCdna = {.words = "CDNA", .cdna = true};
+constexpr BackendHardware kCdna3 = {.words = "CDNA3, CDNA4", .cdna = true};
+constexpr BackendHardware kSm80 = {"SM80 and later", 80, kLater};
+constexpr BackendHardware kSm80To121 = {"SM80 to SM121", 80, 121};
+constexpr BackendHardware kSm90 = {"SM90", 90, 99};
+constexpr BackendHardware kSm90To100 = {"SM90, SM100", 90, 109};
+constexpr BackendHardware kSm100 = {"SM100", 100, 109};
+constexpr BackendHardware kSm120 = {"SM120, SM121", 120, 129};
+
 // What a backend does with passes of several query rows per sequence.
 struct MultiToken {
   bool causal = false;
@@ -17,7 +30,7 @@ struct MultiToken {
 
 class Builder {
  public:
-  Builder(std::string_view name, std::string_view hardware, std::vector<LayoutKind> layouts) {
+  Builder(std::string_view name, const BackendHardware& hardware, std::vector<LayoutKind> layouts) {
     row_.facts.name = name;
     row_.facts.layouts = std::move(layouts);
     row_.hardware = hardware;
@@ -96,12 +109,12 @@ const Dtypes& HalfAndFp8() {
 void AppendLatent(std::vector<BackendRow>& rows) {
   const Kinds latent = {LayoutKind::kLatent};
   const auto uniform = GraphClass::kUniform;
-  rows.push_back(Builder("cpu_mla", "x86, ARM", latent)
+  rows.push_back(Builder("cpu_mla", kCpus, latent)
                      .Engine("CPU_MLA")
                      .Dtypes({DType::kBf16, DType::kF16, DType::kF32})
                      .Pages({16})
                      .Done());
-  rows.push_back(Builder("cutlass_mla", "SM100", latent)
+  rows.push_back(Builder("cutlass_mla", kSm100, latent)
                      .Engine("CUTLASS_MLA")
                      .Dtypes(HalfAndFp8())
                      .Pages({128})
@@ -109,7 +122,7 @@ void AppendLatent(std::vector<BackendRow>& rows) {
                      .Lse(LseBase::kNatural)
                      .Graphs(GraphClass::kSingleToken)
                      .Done());
-  rows.push_back(Builder("flashattn_mla", "SM90", latent)
+  rows.push_back(Builder("flashattn_mla", kSm90, latent)
                      .Engine("FLASH_ATTN_MLA")
                      .Dtypes(Half())
                      .Multiples(16)
@@ -119,7 +132,7 @@ void AppendLatent(std::vector<BackendRow>& rows) {
                      .Graphs(uniform)
                      .Done());
   rows.push_back(
-      Builder("flashinfer_cutedsl", "SM100", latent)
+      Builder("flashinfer_cutedsl", kSm100, latent)
           .Engine("FLASHINFER_MLA")
           .Dtypes(HalfAndFp8())
           .Pages({32, 64, 128})
@@ -134,7 +147,7 @@ void AppendLatent(std::vector<BackendRow>& rows) {
 void AppendMoreLatent(std::vector<BackendRow>& rows) {
   const Kinds latent = {LayoutKind::kLatent};
   const auto uniform = GraphClass::kUniform;
-  rows.push_back(Builder("flashinfer_mla_sparse", "SM100", latent)
+  rows.push_back(Builder("flashinfer_mla_sparse", kSm100, latent)
                      .Engine("FLASHINFER_MLA_SPARSE")
                      .Dtypes(HalfAndFp8())
                      .Pages({32, 64})
@@ -142,7 +155,7 @@ void AppendMoreLatent(std::vector<BackendRow>& rows) {
                      .Lse(LseBase::kLog2)
                      .Graphs(uniform)
                      .Done());
-  rows.push_back(Builder("flashinfer_xqa_mla", "SM120, SM121", latent)
+  rows.push_back(Builder("flashinfer_xqa_mla", kSm120, latent)
                      .Engine("FLASHINFER_MLA_SPARSE_SM120")
                      .Dtypes({DType::kBf16, DType::kFp8E4M3})
                      .Pages({64, 256})
@@ -150,7 +163,7 @@ void AppendMoreLatent(std::vector<BackendRow>& rows) {
                      .Passes({.causal = true})
                      .Graphs(uniform)
                      .Done());
-  rows.push_back(Builder("flashmla", "SM90, SM100", latent)
+  rows.push_back(Builder("flashmla", kSm90To100, latent)
                      .Engine("FLASHMLA")
                      .Dtypes(HalfAndFp8())
                      .Pages({64})
@@ -159,7 +172,7 @@ void AppendMoreLatent(std::vector<BackendRow>& rows) {
                      .Graphs(uniform)
                      .From("FlashMLA README and tests/test_flash_mla_dense_decoding.py"));
   rows.push_back(
-      Builder("flashmla_sparse", "SM90, SM100", latent)
+      Builder("flashmla_sparse", kSm90To100, latent)
           .Engine("FLASHMLA_SPARSE")
           .Dtypes({DType::kBf16})
           .Pages({64})
@@ -169,7 +182,7 @@ void AppendMoreLatent(std::vector<BackendRow>& rows) {
           .Graphs(uniform)
           .From("FlashMLA README; also rows of 656 and 584 bytes (fp8_ds_mla); 64 or 128 heads, padded"));
   rows.push_back(
-      Builder("rocm_aiter_mla", "CDNA3, CDNA4", latent)
+      Builder("rocm_aiter_mla", kCdna3, latent)
           .Engine("ROCM_AITER_MLA")
           .Dtypes(HalfAndFp8())
           .Multiples(1)
@@ -177,14 +190,14 @@ void AppendMoreLatent(std::vector<BackendRow>& rows) {
           .Lse(LseBase::kNone, "LSE = -inf")
           .Graphs(uniform)
           .From("vLLM mla/rocm_aiter_mla.py; at least 16 heads, repeated; vllm#55590: is_causal is ignored"));
-  rows.push_back(Builder("rocm_aiter_mla_sparse", "CDNA3, CDNA4", latent)
+  rows.push_back(Builder("rocm_aiter_mla_sparse", kCdna3, latent)
                      .Engine("ROCM_AITER_MLA_SPARSE")
                      .Dtypes(HalfAndFp8())
                      .Multiples(1)
                      .Passes({.causal = true})
                      .Graphs(uniform)
                      .Done());
-  rows.push_back(Builder("tokenspeed", "SM100", latent)
+  rows.push_back(Builder("tokenspeed", kSm100, latent)
                      .Engine("TOKENSPEED_MLA")
                      .Dtypes({DType::kFp8E4M3})
                      .Pages({32, 64})
@@ -199,7 +212,7 @@ void AppendMoreLatent(std::vector<BackendRow>& rows) {
 
 void AppendKeyValue(std::vector<BackendRow>& rows) {
   const Kinds key_value = {LayoutKind::kKeyValue};
-  rows.push_back(Builder("flashattn", "SM80 and later", key_value)
+  rows.push_back(Builder("flashattn", kSm80, key_value)
                      .Engine("FLASH_ATTN FLASH_ATTN_DIFFKV")
                      .Dtypes(HalfAndFp8())
                      .Multiples(16)
@@ -208,7 +221,7 @@ void AppendKeyValue(std::vector<BackendRow>& rows) {
                      .Graphs(GraphClass::kUniform)
                      .Done());
   rows.push_back(
-      Builder("flashinfer", "SM80 to SM121", key_value)
+      Builder("flashinfer", kSm80To121, key_value)
           .Engine("FLASHINFER")
           .Dtypes(HalfAndFp8())
           .Pages({16, 32, 64})
@@ -216,21 +229,21 @@ void AppendKeyValue(std::vector<BackendRow>& rows) {
           .Lse(LseBase::kLog2)
           .Graphs(GraphClass::kSingleToken)
           .From("vLLM v1/attention/backends/flashinfer.py; trtllm-gen on SM100 captures uniform batches"));
-  rows.push_back(Builder("rocm_aiter_fa", "CDNA3, CDNA4", key_value)
+  rows.push_back(Builder("rocm_aiter_fa", kCdna3, key_value)
                      .Engine("ROCM_AITER_FA")
                      .Dtypes(HalfAndFp8())
                      .Pages({16, 32})
                      .Passes({.causal = true, .non_causal = true})
                      .Graphs(GraphClass::kUniform)
                      .Done());
-  rows.push_back(Builder("rocm_aiter_unified", "CDNA3, CDNA4", key_value)
+  rows.push_back(Builder("rocm_aiter_unified", kCdna3, key_value)
                      .Engine("ROCM_AITER_UNIFIED_ATTN")
                      .Dtypes(HalfAndFp8())
                      .Multiples(16)
                      .Passes({.causal = true})
                      .Graphs(GraphClass::kAlways)
                      .Done());
-  rows.push_back(Builder("rocm_attn", "CDNA", key_value)
+  rows.push_back(Builder("rocm_attn", kCdna, key_value)
                      .Engine("ROCM_ATTN")
                      .Dtypes(HalfAndFp8())
                      .Multiples(16)
@@ -242,12 +255,12 @@ void AppendKeyValue(std::vector<BackendRow>& rows) {
 void AppendMixed(std::vector<BackendRow>& rows) {
   const Kinds both = {LayoutKind::kKeyValue, LayoutKind::kLatent};
   const Kinds all = {LayoutKind::kKeyValue, LayoutKind::kLatent, LayoutKind::kState};
-  rows.push_back(Builder("fla", "any GPU", {LayoutKind::kState})
+  rows.push_back(Builder("fla", kAnyGpu, {LayoutKind::kState})
                      .Passes({.causal = true, .causal_dcp = true})
                      .Lse(LseBase::kNatural, "no rows: a state is not combined")
                      .Graphs(GraphClass::kUniform)
                      .From("flash-linear-attention fla/ops"));
-  rows.push_back(Builder("flashinfer_trtllm", "SM100", both)
+  rows.push_back(Builder("flashinfer_trtllm", kSm100, both)
                      .Engine("FLASHINFER_MLA")
                      .Dtypes(HalfAndFp8())
                      .Pages({32, 64})
@@ -257,7 +270,7 @@ void AppendMixed(std::vector<BackendRow>& rows) {
                      .Lse(LseBase::kLog2)
                      .Graphs(GraphClass::kUniform)
                      .From("vLLM mla/flashinfer_mla.py: tiles of 8, 16, 64 heads; FlashInfer trtllm-gen"));
-  rows.push_back(Builder("reference", "any CPU", all)
+  rows.push_back(Builder("reference", kAnyCpu, all)
                      .Dtypes({DType::kBf16, DType::kF32})
                      .Multiples(16)
                      .Passes({true, true, true, true})
@@ -265,7 +278,7 @@ void AppendMixed(std::vector<BackendRow>& rows) {
                      .Graphs(GraphClass::kAlways)
                      .From("worker/cpu of this repository"));
   rows.push_back(
-      Builder("triton", "any GPU", both)
+      Builder("triton", kAnyGpu, both)
           .Engine("TRITON_MLA TRITON_ATTN")
           .Dtypes(HalfAndFp8())
           .Multiples(16)

@@ -27,10 +27,18 @@ enum class GraphClass : std::int8_t { kNever, kSingleToken, kUniform, kAlways };
 [[nodiscard]] std::string_view LseBaseName(LseBase base);          // "natural"
 [[nodiscard]] std::string_view GraphClassName(GraphClass graphs);  // "uniform batches"
 
+// Where kernels run: on NVIDIA's devices of these compute capabilities (major * 10 + minor), on AMD's.
+struct BackendHardware {
+  std::string_view words;  // "SM90"
+  std::int32_t sm_least = 0;
+  std::int32_t sm_most = 0;  // 0: on none of NVIDIA's
+  bool cdna = false;
+};
+
 struct BackendRow {
   BackendFacts facts;
-  std::string_view engine;         // the names that vLLM's --attention-backend takes, with spaces between
-  std::string_view hardware;       // "SM90"
+  std::string_view engine;  // the names that vLLM's --attention-backend takes, with spaces between
+  BackendHardware hardware;
   std::int64_t page_multiple = 0;  // the kernels take any multiple of it; 0: only the sizes listed
   LseBase lse = LseBase::kNone;
   std::string_view empty_row;  // what a row without keys returns; empty: not known

@@ -74,6 +74,26 @@ void AddRanks(const PlanOptions& options, std::int64_t tp, PlanRequest& request)
   }
 }
 
+bool AllHeadsFit(const ModelInput& model, std::int64_t tp, std::int64_t dcp) {
+  return std::all_of(model.layers.begin(), model.layers.end(),
+                     [&](const CacheLayer& layer) { return HeadsFit(layer, tp, dcp); });
+}
+
+// The numbers of ranks that divide the heads of both models, where the asked one does not; else empty.
+std::string PossibleTps(const ModelInput& target, const std::optional<ModelInput>& draft,
+                        const SafeTopology& asked) {
+  const auto fits = [&](std::int64_t tp) {
+    return tp % asked.dcp == 0 && AllHeadsFit(target, tp, asked.dcp) &&
+           (!draft.has_value() || AllHeadsFit(*draft, tp, asked.dcp));
+  };
+  if (fits(asked.tp)) return "";
+  std::string list;
+  for (std::int64_t tp = 1; tp <= kRanksMax; ++tp) {
+    if (fits(tp)) list += (list.empty() ? "" : ", ") + std::to_string(tp);
+  }
+  return list;
+}
+
 void AddRefusals(const ModelInput& model, PlanRequest& request) {
   request.early_refusals.insert(request.early_refusals.end(), model.refusals.begin(), model.refusals.end());
 }
@@ -136,7 +156,9 @@ PlanRequest BuildRequest(const ModelInput& target, const std::optional<ModelInpu
                                                      : std::min(kPrefillChunkDefault, request.context_tokens);
   AddRanks(options, SafeTopology(options).tp, request);
 
+  const std::string possible_tps = PossibleTps(target, draft, SafeTopology(options));
   ShardContext context = ContextOf(target, options, options.target_backend, request.early_refusals);
+  context.possible_tps = possible_tps;
   const std::int64_t drafted = std::min(request.draft_tokens, kDraftTokensMax);
   context.block_rows = draft.has_value() ? drafted + 1 : 1;
   AddRefusals(target, request);
@@ -144,6 +166,7 @@ PlanRequest BuildRequest(const ModelInput& target, const std::optional<ModelInpu
   if (draft.has_value()) {
     request.draft = draft->draft;
     context = ContextOf(*draft, options, options.draft_backend, request.early_refusals);
+    context.possible_tps = possible_tps;
     context.block_rows = drafted + (draft->draft_anchor_row ? 1 : 0);
     AddRefusals(*draft, request);
     AddLayers(*draft, context, request);

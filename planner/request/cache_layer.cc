@@ -188,7 +188,10 @@ ModelInput InputOf(const ModelDescription& model, Role role, const StateScale& s
     draft.target_hidden = model.draft->target_hidden;
     draft.target_layers = model.draft->target_layers;
     draft.vocab = model.vocab;
-    draft.draft_tokens_max = std::min(TrainedTokens(*model.draft), kDraftTokensMax);
+    // A chain may go on for as long as it likes.
+    if (!model.draft->IsChain()) {
+      draft.draft_tokens_max = std::min(TrainedTokens(*model.draft), kDraftTokensMax);
+    }
     draft.target_taps = model.draft->target_taps;
     input.draft = draft;
     input.draft_causal = model.draft->causal;

@@ -1,38 +1,57 @@
 #include "planner/request/engine_backends.h"
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_format.h"
 #include "common/base/error_reasons.h"
+#include "common/base/status_macros.h"
 #include "common/base/typed_error.h"
 #include "planner/request/backends.h"
+#include "planner/request/engine_backend_choice.h"
 
 namespace kvasir {
 namespace {
 
-using Test = std::function<bool(const BackendRow&)>;
-
-bool AnyRow(const std::vector<const BackendRow*>& rows, const Test& test) {
+bool AnyRow(const std::vector<const BackendRow*>& rows, const BackendTest& test) {
   return std::any_of(rows.begin(), rows.end(), [&](const BackendRow* row) { return test(*row); });
 }
 
-absl::Status Refuse(const std::string& flag, const std::string& backend, const std::string& cannot,
-                    LayoutKind kind, const Test& test) {
-  std::string list;
-  for (const std::string& name : EngineBackends(kind)) {
-    if (AnyRow(RowsOfEngine(name), test)) list += (list.empty() ? "" : ", ") + name;
+// One backend that the launch names, or that the engine takes, and the layers it is for.
+struct Named {
+  std::string flag;
+  std::string backend;
+  bool draft = false;
+  bool said = true;
+};
+
+// What judges one of them.
+struct Judge {
+  const EngineLaunch& launch;
+  const EngineSettings& settings;
+  const Named& named;
+  BackendLayers layers;
+
+  [[nodiscard]] bool Reads(const BackendRow& row) const {
+    return kvasir::Reads(row, layers) && RunsOn(row, launch.device);
   }
-  const std::string fix = list.empty() ? "no backend does" : "use one of " + list;
-  return FieldError(
-      reason::kUnknownValue, flag,
-      absl::StrFormat("%s %s %s; the engine raises ValueError; %s", flag, backend, cannot, fix));
-}
+  // With the backends that pass the test.
+  [[nodiscard]] absl::Status Refuse(const std::string& cannot, const BackendTest& test) const {
+    std::string list;
+    for (const std::string& name : EngineBackends(layers.kind)) {
+      if (AnyRow(RowsOfEngine(name), test)) list += (list.empty() ? "" : ", ") + name;
+    }
+    const std::string fix = list.empty() ? "no backend does" : "use one of " + list;
+    const std::string about =
+        named.said ? named.flag + " " + named.backend
+                   : absl::StrFormat("%s is not said, and the engine's choice %s", named.flag, named.backend);
+    return FieldError(reason::kUnknownValue, named.flag,
+                      absl::StrFormat("%s %s; the engine raises ValueError; %s", about, cannot, fix));
+  }
+};
 
 std::optional<DType> DtypeOf(const std::string& word) {
   if (word == "bfloat16") return DType::kBf16;
@@ -42,75 +61,100 @@ std::optional<DType> DtypeOf(const std::string& word) {
   return std::nullopt;  // packed rows: their backends are chosen with them
 }
 
-// One backend that the launch names, and the layers it is for.
-struct Named {
-  std::string flag;
-  std::string backend;
-  bool draft = false;
-};
+absl::Status CheckDevice(const Judge& judge, const std::vector<const BackendRow*>& rows) {
+  const auto& device = judge.launch.device;
+  const BackendTest runs = [&](const BackendRow& row) { return RunsOn(row, device); };
+  if (AnyRow(rows, runs)) return absl::OkStatus();
+  const BackendTest reads = [&](const BackendRow& row) { return judge.Reads(row); };
+  return judge.Refuse(absl::StrFormat("does not run on %s: its kernels are for %s",
+                                      std::string(device->title), std::string(rows.front()->hardware.words)),
+                      reads);
+}
+
+absl::Status CheckCache(const Judge& judge, const std::vector<const BackendRow*>& rows) {
+  const EngineSettings& settings = judge.settings;
+  if (const std::optional<DType> dtype = DtypeOf(settings.cache_dtype)) {
+    const BackendTest stores = [&](const BackendRow& row) {
+      const auto& dtypes = row.facts.cache_dtypes;
+      return judge.Reads(row) && std::find(dtypes.begin(), dtypes.end(), *dtype) != dtypes.end();
+    };
+    if (!AnyRow(rows, stores))
+      return judge.Refuse("does not read a cache of " + settings.cache_dtype, stores);
+  }
+  if (!settings.block_was_said) return absl::OkStatus();
+  const BackendTest pages = [&](const BackendRow& row) {
+    return judge.Reads(row) && settings.block % SmallestPage(row) == 0;
+  };
+  if (AnyRow(rows, pages)) return absl::OkStatus();
+  return judge.Refuse(
+      absl::StrFormat("does not take --block-size %d, which is no multiple of its pages", settings.block),
+      pages);
+}
+
+// Whether what the ranks read of a sharded context can be put together.
+absl::Status CheckShardedContext(const Judge& judge, const std::vector<const BackendRow*>& rows) {
+  const EngineSettings& settings = judge.settings;
+  if (settings.dcp <= 1) return absl::OkStatus();
+  const BackendTest combines = [&](const BackendRow& row) { return judge.Reads(row) && row.facts.lse; };
+  if (!AnyRow(rows, combines)) {
+    return judge.Refuse(
+        absl::StrFormat("returns no log-sum-exp, by which %d ranks of a sharded context combine "
+                        "what they read",
+                        settings.dcp),
+        combines);
+  }
+  if (settings.spec_method != "dspark" || judge.layers.kind != LayoutKind::kLatent) return absl::OkStatus();
+  const EngineLaunch& launch = judge.launch;
+  const bool causal = !judge.named.draft || !launch.draft.has_value() || !launch.draft->draft.has_value() ||
+                      launch.draft->draft->causal;
+  const BackendTest drafts = [&](const BackendRow& row) {
+    return judge.Reads(row) && (causal ? row.engine_causal_dcp : row.engine_non_causal_dcp);
+  };
+  if (AnyRow(rows, drafts)) return absl::OkStatus();
+  return judge.Refuse(
+      absl::StrFormat("does not run %s blocks of a DSpark draft over a context that is sharded over %d ranks",
+                      causal ? "causal" : "non-causal", settings.dcp),
+      drafts);
+}
 
 absl::Status CheckOne(const EngineLaunch& launch, const EngineSettings& settings, const Named& named) {
   const std::vector<const BackendRow*> rows = RowsOfEngine(named.backend);
   if (rows.empty()) return absl::OkStatus();
   const ModelDescription& model = named.draft && launch.draft.has_value() ? *launch.draft : launch.target;
-  const LayoutKind kind = HasLatent(model) ? LayoutKind::kLatent : LayoutKind::kKeyValue;
-  // Backends of sparse attention read what an indexer picked, and nothing else.
-  const bool sparse = IsSparse(model);
-  const Test reads = [kind, sparse](const BackendRow& row) {
-    const bool picks = row.engine.find("SPARSE") != std::string_view::npos;
-    return picks == sparse &&
-           std::find(row.facts.layouts.begin(), row.facts.layouts.end(), kind) != row.facts.layouts.end();
-  };
+  const Judge judge{launch, settings, named, BackendLayersOf(model)};
+  KVASIR_RETURN_IF_ERROR(CheckDevice(judge, rows));
+  const BackendTest reads = [&](const BackendRow& row) { return judge.Reads(row); };
   if (!AnyRow(rows, reads)) {
-    return Refuse(named.flag, named.backend,
-                  absl::StrFormat("does not read the %s%s rows of %s", sparse ? "sparse " : "",
-                                  LayoutKindName(kind), model.name),
-                  kind, reads);
+    return judge.Refuse(
+        absl::StrFormat("does not read the %s%s rows of %s", judge.layers.sparse ? "sparse " : "",
+                        LayoutKindName(judge.layers.kind), model.name),
+        reads);
   }
-  if (const std::optional<DType> dtype = DtypeOf(settings.cache_dtype)) {
-    const Test stores = [&](const BackendRow& row) {
-      const auto& dtypes = row.facts.cache_dtypes;
-      return reads(row) && std::find(dtypes.begin(), dtypes.end(), *dtype) != dtypes.end();
-    };
-    if (!AnyRow(rows, stores)) {
-      return Refuse(named.flag, named.backend, "does not read a cache of " + settings.cache_dtype, kind,
-                    stores);
-    }
+  KVASIR_RETURN_IF_ERROR(CheckCache(judge, rows));
+  return CheckShardedContext(judge, rows);
+}
+
+// What the engine takes where nobody names a backend, on the device that the launch is for.
+absl::Status CheckUnsaid(const EngineLaunch& launch, const EngineSettings& settings) {
+  if (!launch.device.has_value() || launch.did_start) return absl::OkStatus();
+  if (!settings.backend.empty()) {
+    const Named named{"--attention-backend", settings.backend, /*draft=*/false, /*said=*/false};
+    const Judge judge{launch, settings, named, BackendLayersOf(launch.target)};
+    KVASIR_RETURN_IF_ERROR(CheckShardedContext(judge, RowsOfEngine(settings.backend)));
   }
-  if (settings.block_was_said) {
-    const Test pages = [&](const BackendRow& row) {
-      return reads(row) && settings.block % SmallestPage(row) == 0;
-    };
-    if (!AnyRow(rows, pages)) {
-      return Refuse(
-          named.flag, named.backend,
-          absl::StrFormat("does not take --block-size %d, which is no multiple of its pages", settings.block),
-          kind, pages);
-    }
-  }
-  if (settings.dcp > 1) {
-    const Test combines = [&](const BackendRow& row) { return reads(row) && row.facts.lse; };
-    if (!AnyRow(rows, combines)) {
-      return Refuse(named.flag, named.backend,
-                    absl::StrFormat("returns no log-sum-exp, by which %d ranks of a sharded context combine "
-                                    "what they read",
-                                    settings.dcp),
-                    kind, combines);
-    }
-  }
-  if (settings.spec_method != "dspark" || settings.dcp <= 1 || kind != LayoutKind::kLatent)
+  const bool blocks =
+      launch.draft.has_value() && launch.draft->draft.has_value() && !launch.draft->draft->causal;
+  const bool latent = blocks && HasLatent(*launch.draft);
+  if (!latent || launch.options.spec_attention_backend.has_value() || settings.dcp <= 1)
     return absl::OkStatus();
-  const bool causal = !named.draft || !launch.draft.has_value() || !launch.draft->draft.has_value() ||
-                      launch.draft->draft->causal;
-  const Test drafts = [causal](const BackendRow& row) {
-    return causal ? row.engine_causal_dcp : row.engine_non_causal_dcp;
-  };
-  if (AnyRow(rows, drafts)) return absl::OkStatus();
-  return Refuse(
-      named.flag, named.backend,
-      absl::StrFormat("does not run %s blocks of a DSpark draft over a context that is sharded over %d ranks",
-                      causal ? "causal" : "non-causal", settings.dcp),
-      kind, drafts);
+  if (!NonCausalDraftBackendUnsaid(launch).empty()) return absl::OkStatus();
+  return FieldError(
+      reason::kConflictingFields, "--speculative-config.attention_backend",
+      absl::StrFormat(
+          "no backend on %s with a cache of %s runs the non-causal blocks of %s over a context that is "
+          "sharded over %d ranks; the engine raises ValueError; use --decode-context-parallel-size 1, or "
+          "a device and a --kv-cache-dtype that one of them takes (docs/generated/backends.md)",
+          std::string(launch.device->title), settings.cache_dtype, launch.draft->name, settings.dcp));
 }
 
 }  // namespace
@@ -129,11 +173,8 @@ absl::Status CheckEngineBackends(const EngineLaunch& launch, const EngineSetting
   if (drafts && launch.options.spec_attention_backend.has_value()) {
     names.push_back({"--speculative-config.attention_backend", *launch.options.spec_attention_backend, true});
   }
-  for (const Named& named : names) {
-    absl::Status status = CheckOne(launch, settings, named);
-    if (!status.ok()) return status;
-  }
-  return absl::OkStatus();
+  for (const Named& named : names) KVASIR_RETURN_IF_ERROR(CheckOne(launch, settings, named));
+  return launch.options.attention_backend.has_value() ? absl::OkStatus() : CheckUnsaid(launch, settings);
 }
 
 }  // namespace kvasir

@@ -110,6 +110,37 @@ absl::Status CheckSaid(const EngineLaunch& launch, const std::string& method) {
   return absl::OkStatus();
 }
 
+// A draft of another target: what the engine's own check finds, and what it cannot multiply.
+absl::Status CheckDraftFits(const EngineLaunch& launch, const std::string& method) {
+  constexpr std::string_view kField = "--speculative-config.model";
+  if (!launch.draft.has_value()) return absl::OkStatus();
+  const ModelDescription& target = launch.target;
+  const ModelDescription& draft = *launch.draft;
+  const auto refuse = [&](const std::string& why, std::string_view raises) {
+    return FieldError(reason::kConflictingFields, kField,
+                      absl::StrFormat("%s %s; the engine %s; use a draft that was made for %s", draft.name,
+                                      why, raises, target.name));
+  };
+  if (method == "draft_model" && draft.vocab != target.vocab) {
+    return refuse(
+        absl::StrFormat("has a vocabulary of %d, and %s has %d", draft.vocab, target.name, target.vocab),
+        "raises ValueError");
+  }
+  if (!draft.draft.has_value()) return absl::OkStatus();
+  if (draft.draft->target_hidden != target.hidden) {
+    return refuse(absl::StrFormat("reads hidden states of %d lanes, and those of %s have %d",
+                                  draft.draft->target_hidden, target.name, target.hidden),
+                  "fails when it first runs it");
+  }
+  const auto layers = static_cast<std::int64_t>(target.layers.size());
+  for (const std::int64_t tap : draft.draft->target_taps) {
+    if (tap < layers) continue;
+    return refuse(absl::StrFormat("reads layer %d, and the last of %s is %d", tap, target.name, layers - 1),
+                  "fails when it first runs it");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<Drafting> DraftingOf(const EngineLaunch& launch) {
@@ -123,6 +154,7 @@ absl::StatusOr<Drafting> DraftingOf(const EngineLaunch& launch) {
     return drafting;
   }
   KVASIR_RETURN_IF_ERROR(CheckSaid(launch, drafting.method));
+  KVASIR_RETURN_IF_ERROR(CheckDraftFits(launch, drafting.method));
   drafting.tokens = launch.options.spec_tokens.value_or(DefaultTokens(launch, drafting.method));
   if (drafting.tokens == 0) return NoTokens(drafting.method);
   if (drafting.method == "mtp" && !launch.draft.has_value()) {

@@ -10,9 +10,11 @@
 #include "common/base/status_macros.h"
 #include "common/base/typed_error.h"
 #include "planner/request/backends.h"
+#include "planner/request/engine_backend_choice.h"
 #include "planner/request/engine_backends.h"
 #include "planner/request/engine_drafting.h"
 #include "planner/request/engine_graphs.h"
+#include "planner/request/engine_length.h"
 #include "planner/request/engine_parallelism.h"
 
 namespace kvasir {
@@ -36,32 +38,12 @@ bool IsOneOf(const MixerShape& mixer) {
   return (std::holds_alternative<Shapes>(mixer) || ...);
 }
 
-absl::Status Refuse(std::string_view field, std::string message,
-                    std::string_view why = reason::kValueOutOfRange) {
-  return FieldError(why, field, std::move(message));
-}
-
 void SetParallelism(const EngineLaunch& launch, EngineSettings& settings) {
   const LaunchOptions& said = launch.options;
   settings.tp = said.tensor_parallel.value_or(1);
   settings.pp = said.pipeline_parallel.value_or(1);
   settings.dcp = said.decode_context_parallel.value_or(1);
   settings.pcp = said.prefill_context_parallel.value_or(1);
-}
-
-absl::Status SetLength(const EngineLaunch& launch, EngineSettings& settings) {
-  const LaunchOptions& said = launch.options;
-  const std::int64_t limit = launch.target.context;
-  settings.auto_fit = said.max_model_len == kFitMaxModelLen;
-  settings.max_model_len = settings.auto_fit ? limit : said.max_model_len.value_or(limit);
-  if (settings.max_model_len > limit && !said.allow_long_model_len.value_or(false)) {
-    return Refuse("--max-model-len",
-                  absl::StrFormat(
-                      "--max-model-len %d is over the model's %d; the engine raises ValueError; use at most "
-                      "%d, or set VLLM_ALLOW_LONG_MAX_MODEL_LEN=1",
-                      settings.max_model_len, limit, limit));
-  }
-  return absl::OkStatus();
 }
 
 // The device's numbers: 160 GiB and more, 70 GiB and more except A100, the rest.
@@ -184,31 +166,11 @@ void SetCacheDtype(const EngineLaunch& launch, EngineSettings& settings) {
   settings.cache_dtype = word == "auto" ? ModelDtypeWord(launch) : word;
 }
 
-// What the engine takes first on the device, of the backends that read the model's rows.
-std::string DefaultBackend(const EngineLaunch& launch) {
-  if (!launch.device.has_value()) return "";
-  const std::int32_t major = launch.device->sm / 10;
-  const bool quantised = launch.options.kv_cache_dtype.value_or("auto").substr(0, 3) == "fp8";
-  if (HasLatent(launch.target)) {
-    if (AnyMixer(launch.target, [](const MixerShape& m) { return IsOneOf<CompressorShape>(m); })) return "";
-    if (IsSparse(launch.target)) {
-      if (major == 10) return quantised ? "FLASHINFER_MLA_SPARSE" : "FLASHMLA_SPARSE";
-      if (major == 12) return "FLASHINFER_MLA_SPARSE_SM120";
-      return major == 0 ? "ROCM_AITER_MLA_SPARSE" : "FLASHMLA_SPARSE";
-    }
-    if (major == 10) return "FLASHINFER_MLA";
-    if (major == 9) return quantised ? "FLASHMLA" : "FLASH_ATTN_MLA";
-    return "TRITON_MLA";
-  }
-  if (major == 10) return "FLASHINFER";
-  return major == 0 ? "ROCM_ATTN" : "FLASH_ATTN";
-}
-
 void SetBlocks(const EngineLaunch& launch, EngineSettings& settings) {
-  settings.backend = launch.options.attention_backend.value_or(DefaultBackend(launch));
-  const std::vector<const BackendRow*> rows = RowsOfEngine(settings.backend);
   const bool compressed =
       AnyMixer(launch.target, [](const MixerShape& m) { return IsOneOf<CompressorShape>(m); });
+  settings.backend = launch.options.attention_backend.value_or(compressed ? "" : TargetBackendUnsaid(launch));
+  const std::vector<const BackendRow*> rows = RowsOfEngine(settings.backend);
   if (launch.options.attention_backend.has_value() && rows.empty() && !compressed) {
     settings.assumed.push_back("blocks of 16 tokens: backend " + settings.backend + " is not in the table");
   }
@@ -250,7 +212,7 @@ absl::StatusOr<EngineSettings> SettingsOf(const EngineLaunch& launch) {
   EngineSettings settings;
   SetParallelism(launch, settings);
   KVASIR_RETURN_IF_ERROR(CheckParallelism(launch, settings));
-  KVASIR_RETURN_IF_ERROR(SetLength(launch, settings));
+  KVASIR_RETURN_IF_ERROR(SetEngineLength(launch, settings));
   KVASIR_ASSIGN_OR_RETURN(const Drafting drafting, DraftingOf(launch));
   settings.spec_method = drafting.method;
   settings.spec_tokens = drafting.tokens;

@@ -25,6 +25,8 @@ struct EngineLaunch {
   LaunchOptions options;
   EngineRelease release;
   std::optional<GpuRow> device;  // nullopt: not said; the device's defaults are assumed and listed
+  bool did_start =
+      false;  // it ran, perhaps in a fork: what the engine takes where nothing is said is not judged
 };
 
 struct EngineSettings {

@@ -184,7 +184,8 @@ class CommandReader {
       command_.not_about_cache.push_back(word.substr(0, word.find('=')) + " " + text);
       return absl::OkStatus();
     }
-    return sections_.AddPart(std::string(row.name), path, text);
+    const std::string head = word.substr(0, word.find('.'));
+    return sections_.AddPart(std::string(row.name), head[1] == '-' ? "--" + NameOf(head) : head, path, text);
   }
 
   absl::Status Known(const FlagRow& row, const std::string& said, Words values) {
@@ -238,7 +239,8 @@ class CommandReader {
   }
 
   absl::Status ReadSections() {
-    for (const auto& [section, value] : sections_.values()) {
+    for (std::string& note : sections_.Notes()) command_.notes.push_back(std::move(note));
+    for (const auto& [section, value] : sections_.Values()) {
       const std::optional<FlagRow> row = FindFlag(section);
       if (row.has_value() && row->form == ValueForm::kJson) {
         KVASIR_RETURN_IF_ERROR(SetJson(*row, "--" + section, value));

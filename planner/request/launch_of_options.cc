@@ -14,6 +14,7 @@
 #include "planner/request/build_request.h"
 #include "planner/request/check_options.h"
 #include "planner/request/engine_drafting.h"
+#include "planner/request/engine_length.h"
 
 namespace kvasir {
 namespace {
@@ -74,7 +75,7 @@ absl::StatusOr<EngineLaunch> LaunchOf(const ModelDescription& target,
   KVASIR_RETURN_IF_ERROR(SetBackend("target_backend", asked.target_backend, options.attention_backend));
   std::int64_t longest = 0;
   for (const std::int64_t tokens : asked.contexts) {
-    longest = tokens == 0 ? target.context : std::max(longest, tokens);
+    longest = tokens == 0 ? EngineLengthLimit(target) : std::max(longest, tokens);
   }
   if (longest != 0) options.max_model_len = longest;
   const bool own_layers = draft.has_value() && draft->draft.has_value() &&

@@ -9,6 +9,7 @@
 
 #include "planner/request/backends.h"
 #include "planner/request/engine_answer.h"
+#include "planner/request/engine_length.h"
 #include "planner/request/engine_specs.h"
 #include "planner/rulesets/vllm/plan_engine.h"
 
@@ -81,7 +82,7 @@ class Changes {
       if (said_.block_size.has_value() && said_.block_size != block)
         Add("--block-size " + std::to_string(block), [block](LaunchOptions& o) { o.block_size = block; });
     }
-    const std::int64_t limit = launch_.target.context;
+    const std::int64_t limit = EngineLengthLimit(launch_.target);
     if (said_.max_model_len.value_or(limit) > limit)
       Add("--max-model-len " + std::to_string(limit), [limit](LaunchOptions& o) { o.max_model_len = limit; });
     if (said_.cudagraph_mode.has_value()) {

@@ -1,5 +1,6 @@
 #include "planner/request/launch_sections.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -132,13 +133,13 @@ std::vector<std::string> JsonWords(const Json& value) {
 }
 
 absl::Status LaunchSections::AddWhole(const std::string& section, std::string_view text) {
-  KVASIR_ASSIGN_OR_RETURN(const Json value, ParseLaunchJson("--" + section, text));
-  Merge(values_[section], value, 0);
+  KVASIR_ASSIGN_OR_RETURN(Json value, ParseLaunchJson("--" + section, text));
+  sections_[section].whole.push_back(std::move(value));
   return absl::OkStatus();
 }
 
-absl::Status LaunchSections::AddPart(const std::string& section, std::string_view path,
-                                     std::string_view text) {
+absl::Status LaunchSections::AddPart(const std::string& section, const std::string& said,
+                                     std::string_view path, std::string_view text) {
   const bool list = !path.empty() && path.back() == '+';
   if (list) path.remove_suffix(1);
   Json value = list ? ListOf(text) : PartValue(text);
@@ -154,8 +155,45 @@ absl::Status LaunchSections::AddPart(const std::string& section, std::string_vie
                       absl::StrFormat("--%s. is followed by no key; write --%s.key value", section, section));
   }
   for (auto key = keys.rbegin(); key != keys.rend(); ++key) value = Json{{*key, std::move(value)}};
-  Merge(values_[section], value, 0);
+  auto& parts = sections_[section].parts;
+  const auto mine =
+      std::find_if(parts.begin(), parts.end(), [&](const auto& part) { return part.first == said; });
+  if (mine == parts.end()) {
+    parts.emplace_back(said, std::move(value));
+  } else {
+    Merge(mine->second, value, 0);
+  }
   return absl::OkStatus();
+}
+
+std::map<std::string, Json> LaunchSections::Values() const {
+  std::map<std::string, Json> values;
+  for (const auto& [name, section] : sections_) {
+    values[name] = section.parts.empty() ? section.whole.back() : section.parts.back().second;
+  }
+  return values;
+}
+
+std::vector<std::string> LaunchSections::Notes() const {
+  std::vector<std::string> notes;
+  for (const auto& [name, section] : sections_) {
+    if (section.parts.empty() && section.whole.size() > 1) {
+      notes.push_back(absl::StrFormat("--%s is given twice; the last counts", name));
+    }
+    if (!section.parts.empty() && !section.whole.empty()) {
+      notes.push_back(
+          absl::StrFormat("--%s with a whole value does not count: the engine replaces it by what is "
+                          "said as %s.key",
+                          name, section.parts.back().first));
+    }
+    if (section.parts.size() > 1) {
+      notes.push_back(
+          absl::StrFormat("what is said as %s.key does not count: the engine replaces it by what is "
+                          "said as %s.key",
+                          section.parts.front().first, section.parts.back().first));
+    }
+  }
+  return notes;
 }
 
 }  // namespace kvasir

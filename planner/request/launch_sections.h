@@ -1,6 +1,7 @@
 // The JSON-valued flags of a launch command: --speculative-config '{...}', --speculative-config.method
-// eagle3, -sc.model NAME, --compilation-config.cudagraph_capture_sizes+ 1,2. Parts of one flag are merged in
-// the order in which they come; the keys are then rows of launch_flags.h.
+// eagle3, -sc.model NAME, --compilation-config.cudagraph_capture_sizes+ 1,2. The engine merges the parts of
+// one spelling, and of several whole values the last counts; parts stand after every whole value, and replace
+// it. The keys are then rows of launch_flags.h.
 #ifndef KVASIR_PLANNER_REQUEST_LAUNCH_SECTIONS_H_
 #define KVASIR_PLANNER_REQUEST_LAUNCH_SECTIONS_H_
 
@@ -8,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -31,17 +33,24 @@ inline constexpr int kLaunchJsonDepthMax = 32;
 
 class LaunchSections {
  public:
-  // The whole value of a section, merged into what is there.
+  // The whole value of a section.
   [[nodiscard]] absl::Status AddWhole(const std::string& section, std::string_view text);
-  // One key: `path` is what follows the section's name and its dot, "a.b" or "a.b+" (a list with commas).
-  [[nodiscard]] absl::Status AddPart(const std::string& section, std::string_view path,
-                                     std::string_view text);
+  // One key: `said` is how the section's flag was spelled; `path` is what follows its dot, "a.b" or "a.b+" (a
+  // list with commas).
+  [[nodiscard]] absl::Status AddPart(const std::string& section, const std::string& said,
+                                     std::string_view path, std::string_view text);
 
   // By section; each value is an object, or a scalar that was given whole.
-  [[nodiscard]] const std::map<std::string, nlohmann::json>& values() const { return values_; }
+  [[nodiscard]] std::map<std::string, nlohmann::json> Values() const;
+  // A line for each section of which something was said that does not count.
+  [[nodiscard]] std::vector<std::string> Notes() const;
 
  private:
-  std::map<std::string, nlohmann::json> values_;
+  struct Section {
+    std::vector<nlohmann::json> whole;
+    std::vector<std::pair<std::string, nlohmann::json>> parts;  // by spelling, in order of the first of each
+  };
+  std::map<std::string, Section> sections_;
 };
 
 }  // namespace kvasir

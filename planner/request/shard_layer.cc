@@ -3,6 +3,23 @@
 namespace kvasir {
 namespace {
 
+bool IsSharded(const KeyValueCache& cache, std::int64_t dcp) { return dcp > 1 && cache.window == 0; }
+
+// Fewer key-value heads than ranks are repeated.
+bool KeyValueFits(std::int64_t kv_heads, std::int64_t ranks) {
+  return kv_heads < 1 || kv_heads % ranks == 0 || ranks % kv_heads == 0;
+}
+
+struct HeadsFitIn {
+  std::int64_t tp = 1;
+  std::int64_t dcp = 1;
+  bool operator()(const KeyValueCache& cache) const {
+    return cache.heads % tp == 0 && KeyValueFits(cache.kv_heads, IsSharded(cache, dcp) ? tp / dcp : tp);
+  }
+  bool operator()(const LatentCache& cache) const { return cache.heads % tp == 0; }
+  bool operator()(const StateCache& cache) const { return cache.heads % tp == 0; }
+};
+
 struct Shard {
   const ShardContext& context;
   const CacheLayer& layer;
@@ -10,10 +27,9 @@ struct Shard {
   std::vector<Refusal>& refusals;
 
   void operator()(const KeyValueCache& cache) const {
-    const bool windowed = cache.window > 0;
     Divide("attention heads", cache.heads);
     spec.layout.kind = LayoutKind::kKeyValue;
-    spec.layout.sharded = context.dcp > 1 && !windowed;
+    spec.layout.sharded = IsSharded(cache, context.dcp);
     spec.query_heads = QueryHeads(cache.heads);
     spec.layout.heads =
         KeyValueHeads(cache.kv_heads, spec.layout.sharded ? context.tp / context.dcp : context.tp);
@@ -52,11 +68,10 @@ struct Shard {
     spec.lifetime = window > 0 ? LifetimeKey{LifetimeKind::kBoundedWindow, window, 0} : LifetimeKey{};
   }
 
-  // Key-value heads on each of `ranks` ranks. Fewer heads than ranks are repeated: max(1, kv / ranks).
+  // Key-value heads on each of `ranks` ranks: max(1, kv / ranks).
   [[nodiscard]] std::int64_t KeyValueHeads(std::int64_t kv_heads, std::int64_t ranks) const {
-    if (kv_heads < 1 || kv_heads % ranks == 0) return kv_heads / ranks;
-    if (ranks % kv_heads != 0) Refuse("key-value heads", kv_heads);
-    return kv_heads < ranks ? 1 : kv_heads / ranks;
+    if (!KeyValueFits(kv_heads, ranks)) Refuse("key-value heads", kv_heads);
+    return kv_heads >= 1 && kv_heads < ranks ? 1 : kv_heads / ranks;
   }
 
   // Over a sharded context each rank attends with the heads of its whole context group.
@@ -69,11 +84,15 @@ struct Shard {
   }
 
   void Refuse(const char* what, std::int64_t heads) const {
-    refusals.push_back(HeadsNotDivisibleByTp(context.model, what, heads, context.tp));
+    refusals.push_back(HeadsNotDivisibleByTp(context.model, what, heads, context.tp, context.possible_tps));
   }
 };
 
 }  // namespace
+
+bool HeadsFit(const CacheLayer& layer, std::int64_t tp, std::int64_t dcp) {
+  return std::visit(HeadsFitIn{tp, dcp}, layer.cache);
+}
 
 LayerSpec ShardLayer(const CacheLayer& layer, const ShardContext& context, std::vector<Refusal>& refusals) {
   LayerSpec spec;

@@ -22,7 +22,11 @@ struct ShardContext {
   std::int64_t block_rows = 1;    // of the multi-token pass
   std::string backend;            // of attention layers that name none
   std::string recurrent_backend;  // of recurrent layers that name none
+  std::string possible_tps;       // that would divide all heads, "1, 2, 4"; for refusals
 };
+
+// Whether tensor parallelism over `tp` ranks, `dcp` of which share a context, divides the layer's heads.
+[[nodiscard]] bool HeadsFit(const CacheLayer& layer, std::int64_t tp, std::int64_t dcp);
 
 // The layer as one rank sees it. Heads that tensor parallelism does not divide add a refusal; the sizes are
 // then those of the rounded-down share. registration_index is the layer's own or 0.

@@ -13,9 +13,10 @@
 #include "common/base/limits.h"
 #include "common/base/status_macros.h"
 #include "common/base/typed_error.h"
-#include "common/models/catalogue.h"
+#include "planner/request/catalogued_model.h"
 #include "planner/request/engine_answer.h"
 #include "planner/request/engine_case_json.h"
+#include "planner/request/engine_drafting.h"
 #include "planner/request/engine_specs.h"
 #include "planner/request/launch_command.h"
 #include "planner/request/launch_of_options.h"
@@ -59,7 +60,16 @@ plan::v1::EnginePrediction Predict(vllm::EngineCase engine_case, EngineRelease r
 absl::StatusOr<plan::v1::EnginePrediction> PredictLaunch(const EngineLaunch& launch,
                                                          const std::vector<std::int64_t>& memory) {
   KVASIR_ASSIGN_OR_RETURN(EngineQuestion question, EngineCaseOf(launch, memory));
-  return Predict(std::move(question.engine_case), launch.release, std::move(question.log));
+  plan::v1::EnginePrediction prediction =
+      Predict(std::move(question.engine_case), launch.release, std::move(question.log));
+  prediction.mutable_assumptions()->Assign(question.settings.assumed.begin(),
+                                           question.settings.assumed.end());
+  for (std::string& warning : question.settings.warnings) {
+    plan::v1::EngineWarning& wire = *prediction.add_warnings();
+    wire.set_about("launch");
+    wire.set_message(std::move(warning));
+  }
+  return prediction;
 }
 
 absl::StatusOr<std::vector<std::string>> WordsOf(const plan::v1::LaunchCommand& wire) {
@@ -71,10 +81,22 @@ absl::StatusOr<std::vector<std::string>> WordsOf(const plan::v1::LaunchCommand& 
   return std::vector<std::string>(wire.words().begin(), wire.words().end());
 }
 
-absl::StatusOr<ModelDescription> Catalogued(const std::string& name) {
-  absl::StatusOr<ModelDescription> model = FindInCatalogue(name);
-  if (!model.ok()) return WithReason(reason::kModelUnknown, "words", model.status());
+absl::StatusOr<ModelDescription> Catalogued(const std::string& name,
+                                            const std::optional<std::string>& overrides,
+                                            std::vector<std::string>& notes) {
+  absl::StatusOr<ModelDescription> model = CataloguedModel(name, overrides, notes);
+  if (absl::IsNotFound(model.status())) return WithReason(reason::kModelUnknown, "words", model.status());
+  if (!model.ok()) return WithReason(ReasonOf(model.status()), "words", model.status());
   return model;
+}
+
+// The draft that the command names, unless it lies in the target's checkpoint or keeps no cache.
+absl::StatusOr<std::optional<ModelDescription>> DraftOf(const LaunchOptions& said,
+                                                        std::vector<std::string>& notes) {
+  const bool own = said.spec_model == said.model || DraftsWithoutCache(said.spec_method.value_or(""));
+  if (own || !said.spec_model.has_value()) return std::optional<ModelDescription>();
+  KVASIR_ASSIGN_OR_RETURN(ModelDescription draft, Catalogued(*said.spec_model, std::nullopt, notes));
+  return std::optional<ModelDescription>(std::move(draft));
 }
 
 absl::StatusOr<std::vector<std::int64_t>> MemoryOf(const plan::v1::LaunchCommand& wire,
@@ -100,13 +122,14 @@ absl::StatusOr<plan::v1::EnginePrediction> AnswerLaunch(const plan::v1::LaunchCo
   KVASIR_ASSIGN_OR_RETURN(const std::vector<std::int64_t> memory, MemoryOf(wire, command->options));
   EngineLaunch launch;
   launch.release = ReleaseOf(version);
-  KVASIR_ASSIGN_OR_RETURN(launch.target, Catalogued(command->options.model.value_or("")));
-  if (command->options.spec_model.has_value()) {
-    KVASIR_ASSIGN_OR_RETURN(launch.draft, Catalogued(*command->options.spec_model));
-  }
+  std::vector<std::string> notes = std::move(command->notes);
   launch.options = std::move(command->options);
+  const LaunchOptions& said = launch.options;
+  KVASIR_ASSIGN_OR_RETURN(launch.target, Catalogued(said.model.value_or(""), said.hf_overrides, notes));
+  KVASIR_ASSIGN_OR_RETURN(launch.draft, DraftOf(said, notes));
   KVASIR_ASSIGN_OR_RETURN(plan::v1::EnginePrediction prediction, PredictLaunch(launch, memory));
   for (const UnknownFlag& flag : command->unknown) prediction.add_unknown_flags(flag.word);
+  prediction.mutable_notes()->Assign(notes.begin(), notes.end());
   return prediction;
 }
 

@@ -146,6 +146,7 @@ absl::StatusOr<std::vector<LogLaunch>> LaunchesOf(const LogRow& row, const LogMo
   launch.options.max_model_len = row.max_model_len;
   launch.options.allow_long_model_len = true;
   launch.device = GpuIn(row.gpu);
+  launch.did_start = true;
   if (row.Mentions("hybrid KV cache manager disabled")) launch.options.disable_hybrid_kv_cache_manager = true;
   if (row.Mentions("mamba_ssm_cache_dtype float32")) launch.options.mamba_ssm_cache_dtype = "float32";
   KVASIR_RETURN_IF_ERROR(SetDraft(row, models, launch));

@@ -17,10 +17,10 @@
 #include "kvasir/planner/v1/planner_service.grpc.pb.h"
 #include "planner/cli/engine_ask.h"
 #include "planner/cli/engine_line.h"
+#include "planner/cli/keep_plan.h"
 #include "planner/cli/launch_models.h"
 #include "planner/cli/plan_json.h"
 #include "planner/cli/plan_question.h"
-#include "planner/cli/plan_store.h"
 #include "planner/cli/quantity.h"
 #include "planner/cli/remote/engine_view.h"
 #include "planner/cli/remote/remote_commands.h"
@@ -178,7 +178,7 @@ std::vector<Alternative> WithEngine(const PlanQuestion& question, const Planned&
   return out;
 }
 
-int Show(const Console& console, const PlanQuestion& question, const PlanOutcome& outcome,
+int Show(const Console& console, const PlanQuestion& question, const PlanOutcome& outcome, bool kept,
          const std::string& form) {
   const auto* planned = std::get_if<Planned>(&outcome);
   const auto* misfit = std::get_if<DoesNotFit>(&outcome);
@@ -187,7 +187,7 @@ int Show(const Console& console, const PlanQuestion& question, const PlanOutcome
   } else if (planned != nullptr && form == "text") {
     console.out << planned->text;
   } else if (planned != nullptr) {
-    ShowPlan(console, *planned, WithEngine(question, *planned));
+    ShowPlan(console, *planned, WithEngine(question, *planned), kept);
   } else if (misfit != nullptr) {
     ShowDoesNotFit(console, *misfit);
   } else {
@@ -207,15 +207,6 @@ int ShowEngineAnswer(const Console& console, const plan::v1::EnginePrediction& p
     ShowPrediction(console, prediction);
   }
   return PredictionExitCode(prediction);
-}
-
-void Save(const Console& console, const PlanQuestion& question, const Planned& planned) {
-  absl::Status saved = SavePlan(console, planned.plan_id, planned.text);
-  saved.Update(SaveModel(console, ModelDigest(question.target), ModelToText(question.target)));
-  if (question.draft.has_value()) {
-    saved.Update(SaveModel(console, ModelDigest(*question.draft), ModelToText(*question.draft)));
-  }
-  if (!saved.ok()) console.err << "kvasir plan: not stored: " << std::string(saved.message()) << "\n";
 }
 
 }  // namespace
@@ -242,7 +233,7 @@ int RunPlanOnServer(const Console& console, Args args) {
   // 0 is "not given" on the wire: what is out of range is answered here, as without a server.
   if (const absl::Status in_range = CheckPlanOptions(question->options); !in_range.ok()) {
     if (IsEngineRuleset(question->options.ruleset)) return BadUsage(console, "plan", in_range);
-    return Show(console, *question, MakePlan(RequestOf(*question)), form);
+    return Show(console, *question, MakePlan(RequestOf(*question)), /*kept=*/false, form);
   }
   const auto response = Ask(*session, MakeRequest(*question));
   if (!response.ok()) return ServiceFailure(console, "plan", response.status());
@@ -250,10 +241,8 @@ int RunPlanOnServer(const Console& console, Args args) {
 
   const absl::StatusOr<PlanOutcome> outcome = ToOutcome(*response);
   if (!outcome.ok()) return ServiceFailure(console, "plan", outcome.status());
-  if (const auto* planned = std::get_if<Planned>(&*outcome); planned != nullptr && !line->Has("no-save")) {
-    Save(console, *question, *planned);
-  }
-  return Show(console, *question, *outcome, form);
+  const bool kept = KeepPlan(console, *line, *question, *outcome);
+  return Show(console, *question, *outcome, kept, form);
 }
 
 }  // namespace kvasir::cli

@@ -106,6 +106,8 @@ void ShowPrediction(const Console& console, const plan::v1::EnginePrediction& pr
     console.out << "warning: " << warning.about() << ": " << warning.message()
                 << (warning.address().empty() ? "" : "; " + warning.address()) << "\n";
   }
+  for (const std::string& text : prediction.assumptions()) console.out << "assumed: " << text << "\n";
+  for (const std::string& note : prediction.notes()) console.out << "note: " << note << "\n";
   for (const std::string& flag : prediction.unknown_flags()) console.out << "unknown flag: " << flag << "\n";
 }
 
@@ -121,6 +123,9 @@ std::string PredictionJson(const plan::v1::EnginePrediction& prediction) {
   for (const std::string& flag : prediction.unknown_flags()) {
     json["unknown_flags"].push_back({{"flag", flag}, {"nearest", ""}});
   }
+  json["notes"] = std::vector<std::string>(prediction.notes().begin(), prediction.notes().end());
+  json["assumed"] =
+      std::vector<std::string>(prediction.assumptions().begin(), prediction.assumptions().end());
   json["warnings"] = Json::array();
   for (const plan::v1::EngineWarning& warning : prediction.warnings()) {
     json["warnings"].push_back(warning.about() + ": " + warning.message() +

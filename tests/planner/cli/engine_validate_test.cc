@@ -92,6 +92,16 @@ INSTANTIATE_TEST_SUITE_P(
             "'{\"method\":\"dflash\",\"model\":\"z-lab/Qwen3-8B-DFlash-b16\",\"num_speculative_tokens\":5,"
             "\"draft_tensor_parallel_size\":2}'",
             kExitRefused, "--speculative-config.draft_tensor_parallel_size"},
+        VerdictCase{
+            "a draft of another target",
+            "vllm serve Qwen/Qwen3-14B --speculative-config "
+            "'{\"method\":\"dflash\",\"model\":\"z-lab/Qwen3-8B-DFlash-b16\",\"num_speculative_tokens\":5}'",
+            kExitRefused, "--speculative-config.model", "no --speculative-config"},
+        VerdictCase{
+            "a draft model of another vocabulary",
+            "vllm serve meta-llama/Llama-3.1-70B-Instruct --speculative-config "
+            "'{\"method\":\"draft_model\",\"model\":\"Qwen/Qwen3-0.6B\",\"num_speculative_tokens\":3}'",
+            kExitRefused, "--speculative-config.model", "no --speculative-config"},
         VerdictCase{"a batch of fewer tokens than sequences",
                     "vllm serve Qwen/Qwen3-8B --max-num-batched-tokens 100 --max-num-seqs 256", kExitRefused,
                     "--max-num-batched-tokens"},
@@ -134,6 +144,51 @@ INSTANTIATE_TEST_SUITE_P(
                     kExitRefused, "--speculative-config.num_speculative_tokens"},
         VerdictCase{"a model that nobody knows", "vllm serve nobody/nothing", kExitBadUsage},
         VerdictCase{"no launch command", "rm -rf /", kExitBadUsage}));
+
+struct DeviceCase {
+  std::string what;
+  std::string launch;
+  std::string gpu;
+  int code = 0;
+  std::string part = {};  // of the refusal
+};
+
+// With a device: what its kernels are for, and what the engine takes where no backend is named.
+TEST(EngineValidateTest, ADeviceIsJudgedWithItsBackends) {
+  const std::string kimi_bf16 =
+      "vllm serve moonshotai/Kimi-K3 -tp 8 -dcp 8 -sc.method dspark -sc.model "
+      "Inferact/Kimi-K3-DSpark -sc.num_speculative_tokens 7";
+  for (const DeviceCase& c : {
+           DeviceCase{"kernels of another device",
+                      "vllm serve kimi-k2 -tp 8 --attention-backend TOKENSPEED_MLA "
+                      "--kv-cache-dtype fp8",
+                      "h200", kExitRefused, "does not run on NVIDIA H200"},
+           DeviceCase{"the same on theirs",
+                      "vllm serve kimi-k2 -tp 8 --attention-backend TOKENSPEED_MLA "
+                      "--kv-cache-dtype fp8",
+                      "b200"},
+           DeviceCase{"a choice that combines no shards", "vllm serve qwen3-8b -tp 8 -dcp 1", "mi300x"},
+           DeviceCase{"without log-sum-exp", "vllm serve llama-3.1-70b -tp 16 -dcp 2", "mi300x", kExitRefused,
+                      "the engine's choice ROCM_ATTN returns no log-sum-exp"},
+           DeviceCase{"non-causal blocks that no kernel shards", kimi_bf16, "h200", kExitRefused,
+                      "no backend on NVIDIA H200"},
+           DeviceCase{"that one kernel shards", kKimi, "gb300"},
+       }) {
+    SCOPED_TRACE(c.what);
+    const Answer answer = Validate(c.launch, {"--gpu", c.gpu});
+    EXPECT_EQ(answer.code, c.code) << answer.out << answer.err;
+    EXPECT_THAT(answer.out, HasSubstr(c.part));
+  }
+}
+
+TEST(EngineValidateTest, OverridesLengthenACataloguedModel) {
+  const std::string launch = "vllm serve Qwen/Qwen3-8B --max-model-len 131072";
+  EXPECT_EQ(Validate(launch).code, kExitRefused);
+  const std::string yarn =
+      " --hf-overrides '{\"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 4.0, "
+      "\"original_max_position_embeddings\": 32768}}'";
+  EXPECT_EQ(Validate(launch + yarn).code, kExitOk) << Validate(launch + yarn).out;
+}
 
 TEST(EngineValidateTest, AValidCommandAndARefusedOne) {
   const Answer valid = Validate(kKimi + " --port 8000 --max-num-sqs 4");

@@ -22,6 +22,7 @@ namespace kvasir::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -170,7 +171,9 @@ TEST_F(RunCliTest, NoSaveAndNoHome) {
   const std::vector<std::string> args = Words("plan", kDemo, {"--kv-memory", "8MiB"});
   std::vector<std::string> no_save = args;
   no_save.push_back("--no-save");
-  EXPECT_EQ(Run(no_save).code, kExitOk);
+  const Answer unsaved = Run(no_save);
+  EXPECT_EQ(unsaved.code, kExitOk);
+  EXPECT_THAT(unsaved.out, AllOf(HasSubstr("Not stored"), Not(HasSubstr("kvasir explain"))));
   EXPECT_FALSE(fs::exists(root_));
   variables_.clear();
   const Answer homeless = Run(args);
@@ -312,7 +315,7 @@ TEST_F(RunCliTest, InspectRefusesRanksThatCannotShare) {
 TEST_F(RunCliTest, Version) {
   const Answer answer = Run({"version"});
   EXPECT_EQ(answer.code, kExitOk);
-  EXPECT_THAT(answer.out, HasSubstr("native"));
+  EXPECT_THAT(answer.out, HasSubstr("native vllm-2026-08 vllm-2026-11"));
   EXPECT_EQ(Run({"--version"}).out, answer.out);
 }
 

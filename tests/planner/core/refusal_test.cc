@@ -161,7 +161,8 @@ std::vector<RuleCase> TopologyCases() {
       {RuleId::kHeadsNotDivisibleByTp,
        [] {
          PlanRequest r = TinyRequest();
-         r.early_refusals.push_back(HeadsNotDivisibleByTp("example/target", "attention heads", 6, 4));
+         r.early_refusals.push_back(
+             HeadsNotDivisibleByTp("example/target", "attention heads", 6, 4, "1, 2, 3, 6"));
          return RefusalsOf(r);
        },
        [] { return RefusalsOf(TinyRequest()); }},
@@ -389,7 +390,7 @@ TEST(Refusals, AllIndependentOnesAreReportedSorted) {
   request.draft->vocab = 1;
   request.draft->target_taps = {93, 95};
   Backend(request, "mla_block").non_causal_multi_token_dcp = false;
-  request.early_refusals.push_back(HeadsNotDivisibleByTp("a", "attention heads", 6, 4));
+  request.early_refusals.push_back(HeadsNotDivisibleByTp("a", "attention heads", 6, 4, "1, 2, 3, 6"));
   const Found found = RefusalsOf(request);
   std::vector<RuleId> rules;
   for (const Refusal& refusal : found) rules.push_back(refusal.rule);

@@ -96,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(
                      o.spec_model = "d";
                      o.spec_tokens = 7;
                    }},
-        OptionCase{"--speculative-config.method mtp -sc.num_speculative_tokens=3",
+        OptionCase{"--speculative-config.method mtp --speculative_config.num_speculative_tokens=3",
                    [](O& o) {
                      o.spec_method = "mtp";
                      o.spec_tokens = 3;
@@ -106,7 +106,7 @@ INSTANTIATE_TEST_SUITE_P(
                      o.spec_method = "eagle3";
                      o.spec_tokens = 2;
                    }},
-        OptionCase{"-cc.cudagraph_capture_sizes+ 1,2,4 --compilation-config '{\"cudagraph_mode\":\"FULL\"}'",
+        OptionCase{"-cc.cudagraph_capture_sizes+ 1,2,4 -cc.cudagraph_mode FULL",
                    [](O& o) {
                      o.cudagraph_capture_sizes = {1, 2, 4};
                      o.cudagraph_mode = "FULL";
@@ -175,6 +175,37 @@ TEST(LaunchCommandTest, UnknownKeysAndVariablesAreListed) {
                           UnknownFlag{"--frobnicate", ""}, UnknownFlag{"--zap=1", ""},
                           UnknownFlag{"--speculative-config.methd mtp", "speculative-config.method"}));
   EXPECT_THAT(command->not_about_cache, ElementsAre("--speculative-config.revision r"));
+}
+
+struct ReplacedCase {
+  std::string words;
+  O options;
+  std::string note;
+};
+
+// The engine moves what is said as section.key behind all else, where its parser lets the last value count.
+TEST(LaunchCommandTest, PartsReplaceWholeValues) {
+  const auto options = [](auto set) {
+    O o;
+    o.model = "m";
+    set(o);
+    return o;
+  };
+  const ReplacedCase cases[] = {
+      {"--compilation-config.cudagraph_mode FULL --compilation-config '{\"cudagraph_capture_sizes\": [1]}'",
+       options([](O& o) { o.cudagraph_mode = "FULL"; }), "said as --compilation-config.key"},
+      {"--speculative-config '{\"num_speculative_tokens\": 4}' --speculative-config '{\"method\": \"mtp\"}'",
+       options([](O& o) { o.spec_method = "mtp"; }), "--speculative-config is given twice; the last counts"},
+      {"-sc.method mtp --speculative-config.num_speculative_tokens 3",
+       options([](O& o) { o.spec_tokens = 3; }), "what is said as -sc.key does not count"},
+  };
+  for (const ReplacedCase& c : cases) {
+    SCOPED_TRACE(c.words);
+    const auto command = Parse("vllm serve m " + c.words);
+    KVASIR_ASSERT_OK(command);
+    EXPECT_EQ(command->options, c.options);
+    EXPECT_THAT(command->notes, ElementsAre(HasSubstr(c.note)));
+  }
 }
 
 // Thousands of unknown words are not compared with every name.
