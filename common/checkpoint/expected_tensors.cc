@@ -55,14 +55,20 @@ absl::Status CheckSize(const ModelDescription& model) {
                      absl::StrFormat("at most %d are read", kExpectedTensorsMax));
 }
 
-// Whether `name` is "layers.N..." of a layer behind the model's own.
-bool IsPredictingLayer(const ModelDescription& model, std::string_view name) {
+// The N of "layers.N.", or -1.
+std::int64_t LayerOf(std::string_view name) {
   constexpr std::string_view kLayers = "layers.";
-  if (!name.starts_with(kLayers)) return false;
+  if (!name.starts_with(kLayers)) return -1;
   const std::string_view rest = name.substr(kLayers.size());
   std::int64_t layer = 0;
   const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), layer);
-  if (error != std::errc() || end == rest.data() + rest.size() || *end != '.') return false;
+  if (error != std::errc() || end == rest.data() + rest.size() || *end != '.') return -1;
+  return layer;
+}
+
+// Whether `name` is of a layer behind the model's own.
+bool IsPredictingLayer(const ModelDescription& model, std::string_view name) {
+  const std::int64_t layer = LayerOf(name);
   const auto own = static_cast<std::int64_t>(model.layers.size());
   const auto predicting = static_cast<std::int64_t>(model.mtp_layers.size());
   return layer >= own && layer < own + std::max(model.mtp_depth, predicting);
@@ -94,6 +100,10 @@ std::string_view BareName(std::string_view name) {
 
 bool IsPassedOver(const ModelDescription& model, std::string_view bare_name) {
   if (bare_name.ends_with(".rotary_emb.inv_freq")) return true;
+  // An MTP module shares its checkpoint with the target.
+  if (model.draft.has_value() && model.draft->method == DraftMethod::kMtp) {
+    return LayerOf(bare_name) != model.draft->target_layers;
+  }
   const bool vision = bare_name.starts_with("vision_tower.") || bare_name.starts_with("mm_projector.");
   return (model.multimodal && vision) || IsPredictingLayer(model, bare_name);
 }

@@ -35,7 +35,27 @@ void TensorList::Unsupported(std::string what) {
   if (unsupported_.empty()) unsupported_ = std::move(what);
 }
 
+std::string TensorList::LayerPrefix(std::int32_t layer) const {
+  return absl::StrFormat("%slayers.%d.", body_, layer + (mtp() ? model_.draft->target_layers : 0));
+}
+
+void TensorList::AddMtp() {
+  const std::int64_t hidden = model_.hidden;
+  if (family_ != TensorFamily::kDeepseek || model_.layers.size() != 1) {
+    Unsupported(
+        absl::StrFormat("%d MTP modules of architecture %s", model_.layers.size(), model_.architecture));
+  }
+  prefix_ = LayerPrefix(0);
+  Add(TensorKind::kEmbedding, "embed_tokens", {model_.vocab, hidden}).optional = true;
+  Add(TensorKind::kTokenNorm, "enorm", {hidden});
+  Add(TensorKind::kStateNorm, "hnorm", {hidden});
+  Add(TensorKind::kPairProj, "eh_proj", {hidden, 2 * hidden});
+  Add(TensorKind::kFinalNorm, "shared_head.norm", {hidden});
+  Add(TensorKind::kHead, "shared_head.head", {model_.vocab, hidden}).optional = true;
+}
+
 void TensorList::AddModel() {
+  if (mtp()) return AddMtp();
   const std::int64_t hidden = model_.hidden;
   const bool own_embedding = !model_.draft.has_value() || model_.draft->own_embedding;
   const bool own_head = model_.draft.has_value() ? model_.draft->own_head : !model_.tied_embedding;
@@ -89,7 +109,7 @@ void TensorList::AddDraft(const DraftShape& draft) {
 
 void TensorList::AddLayer(const ModelLayer& layer) {
   layer_ = layer.index;
-  prefix_ = absl::StrFormat("%slayers.%d.", body_, layer.index);
+  prefix_ = LayerPrefix(layer.index);
   Add(TensorKind::kAttentionNorm, "input_layernorm", {model_.hidden});
   if (const auto* mla = std::get_if<MlaShape>(&layer.mixer)) {
     AddMla(*mla);

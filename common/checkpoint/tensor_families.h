@@ -43,6 +43,12 @@ class TensorList {
   void Unsupported(std::string what);
 
   void AddDraft(const DraftShape& draft);
+  // A module of multi-token prediction lies in the target's checkpoint, as one layer more.
+  void AddMtp();
+  [[nodiscard]] bool mtp() const {
+    return model_.draft.has_value() && model_.draft->method == DraftMethod::kMtp;
+  }
+  [[nodiscard]] std::string LayerPrefix(std::int32_t layer) const;
   void AddMla(const MlaShape& mla);
   void AddKda(const KdaShape& kda);
   void AddAttention(const AttentionShape& attention);

@@ -20,6 +20,9 @@ enum class TensorKind : std::int8_t {
   kHead,            // [vocab, hidden]
   kContextProj,     // drafts: [hidden, taps * target_hidden]
   kContextNorm,     // drafts: [hidden]
+  kTokenNorm,       // MTP: [hidden], of the token's embedding
+  kStateNorm,       // MTP: [hidden], of the state before it
+  kPairProj,        // MTP: [hidden, 2 * hidden], over [token; state]
   kMarkovIn,        // [vocab, rank]
   kMarkovOut,       // [vocab, rank]; the bias is this times a row of kMarkovIn
   kMarkovGate,      // gated: [rank, hidden + rank], over [hidden state; row]

@@ -139,6 +139,11 @@ struct DraftShape {
   [[nodiscard]] bool AnchorPredictsNothing() const {
     return method == DraftMethod::kDflash || method == DraftMethod::kDflare || method == DraftMethod::kDomino;
   }
+  // Whether tokens are drafted one after the other, each from the state behind the one before, which the
+  // first takes from the target's last committed token; else a block is drafted at once.
+  [[nodiscard]] bool IsChain() const {
+    return method == DraftMethod::kMtp || method == DraftMethod::kEagle || method == DraftMethod::kEagle3;
+  }
   friend bool operator==(const DraftShape&, const DraftShape&) = default;
 };
 

@@ -167,6 +167,14 @@ void SetWorkers(const ApplySpec& spec, planner::v1::Deployment& wire) {
   }
 }
 
+// Whether the draft is the target's own module of multi-token prediction, which lies in the target's
+// checkpoint.
+bool IsOfTheTarget(const std::string& draft_model_text) {
+  if (draft_model_text.empty()) return false;
+  const absl::StatusOr<ModelDescription> draft = ModelFromText(draft_model_text);
+  return draft.ok() && draft->draft.has_value() && draft->draft->method == DraftMethod::kMtp;
+}
+
 // The directories as they are; each worker resolves them on its own machine.
 absl::Status CheckpointFromProto(const planner::v1::ApplyPlanRequest& wire, const Plan& plan,
                                  ApplySpec& spec) {
@@ -183,14 +191,17 @@ absl::Status CheckpointFromProto(const planner::v1::ApplyPlanRequest& wire, cons
     return FieldError(reason::kMissingField, "checkpoint.target",
                       "checkpoint.target is empty; name the target's directory");
   }
+  spec.target_checkpoint = checkpoint.target();
+  spec.draft_checkpoint = checkpoint.draft();
   const bool drafts = !plan.draft.name.empty();
-  if (drafts == checkpoint.draft().empty()) {
+  if (spec.draft_checkpoint.empty() && IsOfTheTarget(wire.draft_model_text())) {
+    spec.draft_checkpoint = spec.target_checkpoint;
+  }
+  if (drafts == spec.draft_checkpoint.empty()) {
     return FieldError(drafts ? reason::kMissingField : reason::kConflictingFields, "checkpoint.draft",
                       drafts ? "checkpoint.draft is empty; name the draft's directory"
                              : "checkpoint.draft is given and the plan has no draft; leave it empty");
   }
-  spec.target_checkpoint = checkpoint.target();
-  spec.draft_checkpoint = checkpoint.draft();
   return absl::OkStatus();
 }
 

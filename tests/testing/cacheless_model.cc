@@ -60,6 +60,7 @@ class CachelessModelImpl : public CachelessModel {
     if (options_.draft.has_value()) {
       const DraftShape& shape = *options_.draft->draft;
       draft_ = WholeModel(Role::kDraft, *options_.draft);
+      draft_.chain = shape.IsChain();
       draft_.taps = shape.target_taps;
       draft_.tap_hidden = shape.target_hidden;
       draft_.heads = DraftHeads::Of(shape);
@@ -89,6 +90,10 @@ class CachelessModelImpl : public CachelessModel {
     for (std::size_t t = 0; t < x.size(); ++t) {
       const std::vector<double> logits = forward.Logits(x[t]);
       out.logits.insert(out.logits.end(), logits.begin(), logits.end());
+      if (draft_.chain) {
+        const std::vector<double> state = forward.HeadInput(x[t]);
+        out.taps.insert(out.taps.end(), state.begin(), state.end());
+      }
       for (const std::int64_t tap : draft_.taps) {
         const std::vector<double>& row = after_layer[static_cast<std::size_t>(tap)][t].x;
         out.taps.insert(out.taps.end(), row.begin(), row.end());
@@ -123,6 +128,42 @@ class CachelessModelImpl : public CachelessModel {
       RunLayer(forward, layer, x, std::move(cache), static_cast<std::int64_t>(context.size()), shape.causal);
     }
     return Chain(forward, x, anchor);
+  }
+
+  [[nodiscard]] CachelessDraft DraftChain(std::span<const std::int32_t> tokens, std::span<const double> taps,
+                                          std::int32_t anchor, std::int64_t rows) const override {
+    const ExpandedForward forward(draft_, *options_.draft, options_.cache_dtype);
+    const RoleLayer& layer = draft_.layers.front();
+    const auto hidden = static_cast<std::size_t>(draft_.hidden);
+    // Token t with the state of the one before it, at that one's position.
+    std::vector<ExpandedRow> cache;
+    const auto join = [&](std::int32_t token, const std::vector<double>& state) {
+      std::vector<double> pair = forward.Norm(forward.Embedding(token), draft_.token_norm);
+      const std::vector<double> normed = forward.Norm(state, draft_.state_norm);
+      pair.insert(pair.end(), normed.begin(), normed.end());
+      Stream stream{Times(draft_.pair_proj, hidden, pair)};
+      cache.push_back(
+          forward.Row(layer, forward.MixerInput(layer, stream), static_cast<std::int64_t>(cache.size())));
+      return stream;
+    };
+    const auto state_of = [&](std::size_t t) {
+      return std::vector<double>(taps.begin() + static_cast<std::ptrdiff_t>(t * hidden),
+                                 taps.begin() + static_cast<std::ptrdiff_t>((t + 1) * hidden));
+    };
+    for (std::size_t t = 1; t < tokens.size(); ++t) (void)join(tokens[t], state_of(t - 1));
+    CachelessDraft out;
+    std::vector<double> state = state_of(tokens.size() - 1);
+    std::int32_t token = anchor;
+    for (std::int64_t k = 0; k < rows; ++k) {
+      Stream stream = join(token, state);
+      forward.Layer(layer, cache, cache.size(), static_cast<std::int64_t>(cache.size()) - 1, &stream);
+      const std::vector<double> logits = forward.Logits(stream);
+      token = static_cast<std::int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+      state = stream.x;
+      out.drafted.push_back(token);
+      out.logits.insert(out.logits.end(), logits.begin(), logits.end());
+    }
+    return out;
   }
 
  private:

@@ -37,7 +37,8 @@ struct CachelessOptions {
 
 struct CachelessTarget {
   std::vector<double> logits;  // [tokens, vocab]
-  std::vector<double> taps;    // [tokens, taps * hidden]; empty without a draft
+  // [tokens, taps * hidden]; empty without a draft. Of a chain draft [tokens, hidden]: what the head reads.
+  std::vector<double> taps;
 };
 
 struct CachelessDraft {
@@ -55,6 +56,11 @@ class CachelessModel {
   // Block [anchor, mask, ...] of `rows` rows after a context whose taps are `taps` [context, taps * hidden].
   [[nodiscard]] virtual CachelessDraft Draft(std::span<const double> taps, std::int32_t anchor,
                                              std::int64_t rows) const = 0;
+  // `rows` tokens one after the other, by a chain draft, after the committed `tokens`, whose states are
+  // `taps`.
+  [[nodiscard]] virtual CachelessDraft DraftChain(std::span<const std::int32_t> tokens,
+                                                  std::span<const double> taps, std::int32_t anchor,
+                                                  std::int64_t rows) const = 0;
 };
 
 // The draft block [anchor, mask, ...] of `rows` rows after the committed `tokens`: logits [rows, vocab] and

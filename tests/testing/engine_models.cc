@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "common/models/draft_of.h"
+
 namespace kvasir::testing {
 namespace {
 
@@ -115,6 +117,13 @@ ModelDescription HybridExpertsTarget() {
   return model;
 }
 
+ModelDescription MtpOf(ModelDescription target) {
+  ModelLayer layer{.index = 0, .mixer = SmallMla(24), .mlp = target.layers.back().mlp};
+  target.mtp_depth = 1;
+  target.mtp_layers = {layer};
+  return *MtpDraft(target);
+}
+
 ModelDescription TargetOf(const Plan& plan) {
   for (const auto make : {SmallTarget, SmallExpertsTarget, HybridTarget}) {
     if (ModelDescription model = make(); model.name == plan.target.name) return model;
@@ -127,6 +136,7 @@ ModelDescription DraftOf(const Plan& plan) {
     if (ModelDescription model = SmallDraft(head); model.name == plan.draft.name) return model;
   }
   if (plan.draft.name == SmallDflash().name) return SmallDflash();
+  if (plan.draft.name.ends_with("-mtp")) return MtpOf(TargetOf(plan));
   return HybridDraft();
 }
 

@@ -28,6 +28,9 @@ inline constexpr std::int64_t kSmallVocab = 96;
 [[nodiscard]] ModelDescription HybridExpertsTarget();
 // As SmallDraft, over layers 1 and 3.
 [[nodiscard]] ModelDescription HybridDraft();
+// A module of multi-token prediction as DeepSeek-V3's checkpoints have, in front of the target: its MLA
+// layer, with the target's last MLP.
+[[nodiscard]] ModelDescription MtpOf(ModelDescription target);
 // The models that a plan of MakeEnginePlan names.
 [[nodiscard]] ModelDescription TargetOf(const Plan& plan);
 [[nodiscard]] ModelDescription DraftOf(const Plan& plan);

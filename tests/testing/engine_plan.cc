@@ -16,8 +16,10 @@ namespace kvasir::testing {
 namespace {
 
 ModelDescription ModelOf(const EnginePlanOptions& options, Role role) {
-  if (role == Role::kDraft && options.dflash) return SmallDflash();
-  if (role == Role::kDraft) return options.hybrid ? HybridDraft() : SmallDraft(options.markov_head);
+  const bool draft = role == Role::kDraft;
+  if (draft && options.mtp) return MtpOf(ModelOf(options, Role::kTarget));
+  if (draft && options.dflash) return SmallDflash();
+  if (draft) return options.hybrid ? HybridDraft() : SmallDraft(options.markov_head);
   if (options.hybrid) return options.experts ? HybridExpertsTarget() : HybridTarget();
   return options.experts ? SmallExpertsTarget() : SmallTarget();
 }
@@ -29,7 +31,7 @@ PlanGroup MakeGroup(const EnginePlanOptions& options, Role role, std::int64_t* o
   group.name = target ? "target.mla" : "draft.mla";
   group.behaviour =
       BehaviourKey{.role = role,
-                   .causal = target,
+                   .causal = target || options.mtp,
                    .block_rows = target || options.dflash ? options.draft_tokens + 1 : options.draft_tokens,
                    .backend = "cpu"};
   for (const ModelLayer& layer : model.layers) {
@@ -206,8 +208,10 @@ Plan MakeEnginePlan(const EnginePlanOptions& options) {
     for (const Role role : roles)
       plan.pools.push_back(MakePool(options, std::string(RoleName(role)), {role}));
   }
-  // Without a hybrid target both roles have pages of equal size and number: one parent size suits every pool.
+  // One parent size suits every pool: without a hybrid target, roles have pages of equal size, and an MTP
+  // module half as many.
   plan.parent_bytes = Bytes(plan.pools[0].stride_bytes * options.blocks_per_parent);
+  for (PlanPool& pool : plan.pools) pool.blocks_per_parent = plan.parent_bytes.value() / pool.stride_bytes;
   if (options.hybrid) AddStatePool(options, plan);
   Finish(plan);
   return plan;

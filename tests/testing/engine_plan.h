@@ -33,6 +33,7 @@ struct EnginePlanOptions {
   bool experts = false;                                // layers mix experts
   bool dflash = false;                                 // SmallDflash drafts; not with dcp > 1
   MarkovHead markov_head = MarkovHead::kVanilla;       // of the draft of a target that is not hybrid
+  bool mtp = false;                                    // MtpOf drafts
 };
 // "tp4_dcp2_i1_n3_b4": usable as a test name.
 [[nodiscard]] std::string NameOf(const EnginePlanOptions& options);

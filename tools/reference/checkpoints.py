@@ -10,7 +10,9 @@ f32, computed in fp32 from the stored weights (BF16 and F32 ones as they are, E4
 one causal pass over the tokens; and where the weights were rounded to BF16 to be stored, `logits_unrounded`,
 computed from the weights before. What was written is read again by transformers, from the published names, and
 must give the same logits. E4M3 weights are not, and are multiplied out here: transformers divides a matrix into
-equal blocks, where DeepSeek's own code (inference/kernel.py, weight_dequant) cuts off the last one.
+equal blocks, where DeepSeek's own code (inference/kernel.py, weight_dequant) cuts off the last one. A module of
+multi-token prediction, which transformers leaves out, is computed beside the model (mtp_module.py): `mtp_logits` and
+`mtp_chain`.
 
 Everything is seeded: a second run gives the same weights, and the same logits up to the last bits that the
 machine's matrix products leave open. A choice of experts jumps where two score alike, and rounding moves scores
@@ -24,6 +26,7 @@ import itertools
 import json
 import pathlib
 
+import mtp_module
 import torch
 import transformers
 from published_form import has_blocks, of_blocks, published, to_blocks
@@ -31,6 +34,8 @@ from safetensors import torch as safetensors
 from small_models import MODELS
 
 TOKENS = 40
+# Where the reference of an MTP module drafts a chain, and how long.
+CHAIN_AFTER, CHAIN_TOKENS = 21, 3
 
 
 def draw(name, shape, generator):
@@ -103,6 +108,10 @@ def write(folder, fields, seed):
     generator = torch.Generator().manual_seed(seed)
     model = make_model(fields)
     state = model.state_dict()
+    mtp = mtp_module.MtpModule(model.config) if fields.get("num_nextn_predict_layers") else None
+    if mtp is not None:
+        prefix = f"model.layers.{fields['num_hidden_layers']}."
+        state.update({prefix + name: value for name, value in mtp.state_dict().items()})
     drawn, stored = {}, {}
     for name in sorted(state):
         drawn[name] = draw(name, state[name].shape, generator)
@@ -127,6 +136,11 @@ def write(folder, fields, seed):
     reference = {"tokens": tokens, "logits": logits}
     if not blocks and fields.get("dtype") != "float32":
         reference["logits_unrounded"] = unrounded
+    if mtp is not None:
+        reference.update(mtp_module.reference(model, mtp.eval(), tokens, CHAIN_AFTER, CHAIN_TOKENS))
+        # Published checkpoints hold both a second time.
+        stored[f"{prefix}embed_tokens.weight"] = stored["model.embed_tokens.weight"].clone()
+        stored[f"{prefix}shared_head.head.weight"] = stored["lm_head.weight"].clone()
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(fields, indent=1) + "\n")
     safetensors.save_file(stored, folder / "model.safetensors")

@@ -50,6 +50,14 @@ DEEPSEEK_V3 = {
     },
 }
 
+# With a module of multi-token prediction behind its layers.
+DEEPSEEK_V3_MTP = {
+    **DEEPSEEK_V3,
+    "num_hidden_layers": 2,
+    "n_routed_experts": 8,
+    "num_nextn_predict_layers": 1,
+}
+
 DEEPSEEK_V2 = {
     **COMMON,
     "architectures": ["DeepseekV2ForCausalLM"],
@@ -179,6 +187,7 @@ KIMI_LINEAR_GROUPS = {
 
 MODELS = {
     "deepseek-v3-small": DEEPSEEK_V3,
+    "deepseek-v3-mtp": DEEPSEEK_V3_MTP,
     "deepseek-v2-small": DEEPSEEK_V2,
     "deepseek-v3-fp8": DEEPSEEK_V3_FP8,
     "kimi-linear-small": KIMI_LINEAR,

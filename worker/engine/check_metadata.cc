@@ -149,6 +149,25 @@ absl::Status CheckDraws(const GroupContext& at, const PassMetadata& metadata) {
   return absl::OkStatus();
 }
 
+// Of chain drafts; others have none of these.
+absl::Status CheckCarried(const GroupContext& at, const Plan& plan, const PassMetadata& metadata) {
+  const PassShape& shape = metadata.shape;
+  const bool context = shape.pass == Pass::kDraftContext;
+  if (metadata.previous.empty() && metadata.carried.empty()) return absl::OkStatus();
+  const auto starts = static_cast<std::size_t>(context ? shape.rows() : shape.requests);
+  const auto carries = static_cast<std::size_t>(context ? shape.rows() : 0);
+  if (RoleOf(shape.pass) != Role::kDraft || metadata.previous.size() != starts ||
+      metadata.carried.size() != carries) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%s: %d states to start from and %d carried, want %d and %d", at.where,
+                        metadata.previous.size(), metadata.carried.size(), starts, carries));
+  }
+  const std::int64_t states = plan.max_requests + (context ? shape.rows() : 0);
+  const std::vector<std::int64_t> previous(metadata.previous.begin(), metadata.previous.end());
+  KVASIR_RETURN_IF_ERROR(CheckInRange(at, "previous", previous, 0, states - 1));
+  return CheckInRange(at, "carried", metadata.carried, -1, plan.max_requests - 1);
+}
+
 absl::Status CheckGroup(const Plan& plan, const PassMetadata& metadata, const GroupMetadata& group) {
   for (const PlanPool& pool : plan.pools) {
     for (const PlanGroup& its : pool.groups) {
@@ -198,6 +217,7 @@ absl::Status CheckMetadata(const Plan& plan, std::int64_t vocab, const PassMetad
     if (anchor < 0 || anchor >= vocab) return Refuse(at, "anchors", request, anchor, tokens);
   }
   KVASIR_RETURN_IF_ERROR(CheckDraws(at, metadata));
+  KVASIR_RETURN_IF_ERROR(CheckCarried(at, plan, metadata));
   for (const GroupMetadata& group : metadata.groups) {
     KVASIR_RETURN_IF_ERROR(CheckGroup(plan, metadata, group));
   }

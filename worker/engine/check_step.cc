@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <compare>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -86,6 +87,10 @@ absl::Status CheckPending(const Plan& plan, StepKind kind, std::size_t index, co
 
 absl::Status CheckLengths(const Plan& plan, StepKind kind, std::size_t index, const StepSequence& sequence) {
   if (sequence.id.value() < 0) return Refuse(FieldOf(index, "id"), sequence.id.value(), ">= 0");
+  if (sequence.seat < 0 || sequence.seat >= plan.max_requests) {
+    return Refuse(FieldOf(index, "seat"), sequence.seat,
+                  absl::StrFormat("0 .. %d (below max_requests)", plan.max_requests - 1));
+  }
   if (sequence.limit < 1 || sequence.limit > plan.context_tokens) {
     return Refuse(FieldOf(index, "limit"), sequence.limit,
                   absl::StrFormat("1 .. %d (context_tokens)", plan.context_tokens));
@@ -148,16 +153,18 @@ absl::Status CheckTables(const Plan& plan, const StepPlan& step, std::size_t ind
   return absl::OkStatus();
 }
 
-absl::Status CheckDistinctSequences(const StepPlan& step) {
-  std::vector<SequenceId> ids;
-  ids.reserve(step.sequences.size());
-  for (const StepSequence& sequence : step.sequences) ids.push_back(sequence.id);
-  std::sort(ids.begin(), ids.end());
-  const auto twice = std::adjacent_find(ids.begin(), ids.end());
-  if (twice == ids.end()) return absl::OkStatus();
+// No two sequences of the step have one id, or one seat.
+absl::Status CheckDistinct(const StepPlan& step, const char* what,
+                           const std::function<std::int64_t(const StepSequence&)>& value_of) {
+  std::vector<std::int64_t> values;
+  values.reserve(step.sequences.size());
+  for (const StepSequence& sequence : step.sequences) values.push_back(value_of(sequence));
+  std::sort(values.begin(), values.end());
+  const auto twice = std::adjacent_find(values.begin(), values.end());
+  if (twice == values.end()) return absl::OkStatus();
   return FieldError(
       reason::kDuplicateItem, "sequences",
-      absl::StrFormat("sequences: id %d stands there twice, want distinct ids", twice->value()));
+      absl::StrFormat("sequences: %s %d stands there twice, want distinct %ss", what, *twice, what));
 }
 
 // A block of the step: which parent it lies in, and whose it is.
@@ -238,7 +245,8 @@ absl::Status CheckZeroParents(const Plan& plan, const StepPlan& step, const std:
 
 absl::Status CheckStep(const Plan& plan, std::int64_t vocab, const StepPlan& step) {
   KVASIR_RETURN_IF_ERROR(CheckKind(plan, step));
-  KVASIR_RETURN_IF_ERROR(CheckDistinctSequences(step));
+  KVASIR_RETURN_IF_ERROR(CheckDistinct(step, "id", [](const StepSequence& s) { return s.id.value(); }));
+  KVASIR_RETURN_IF_ERROR(CheckDistinct(step, "seat", [](const StepSequence& s) { return s.seat; }));
   for (std::size_t i = 0; i < step.sequences.size(); ++i) {
     KVASIR_RETURN_IF_ERROR(CheckLengths(plan, step.kind, i, step.sequences[i]));
     KVASIR_RETURN_IF_ERROR(CheckPending(plan, step.kind, i, step.sequences[i]));

@@ -136,12 +136,19 @@ void DeclareWeights(const ModelDescription& model, const RankPlace& place, Weigh
   // A draft's base logits are a quarter of the target's, so that its Markov head decides and the base, which
   // has learned nothing, only colours.
   constexpr int kDraftNormExponent = -2;
-  whole(NormSpec(prefix + "final_norm", out->hidden, draft ? kDraftNormExponent : 0), &out->final_norm);
+  const bool block = draft && !model.draft->IsChain();
+  whole(NormSpec(prefix + "final_norm", out->hidden, block ? kDraftNormExponent : 0), &out->final_norm);
   if (out->residual_block > 0) {
     DeclareMixture(prefix + "output", out->hidden, weights, &out->output_residual_norm,
                    &out->output_residual_proj);
   }
   if (!draft) return;
+  if (out->chain) {
+    whole(NormSpec(prefix + "token_norm", out->hidden), &out->token_norm);
+    whole(NormSpec(prefix + "state_norm", out->hidden), &out->state_norm);
+    whole(PairSpec(prefix + "pair_proj", out->hidden), &out->pair_proj);
+    return;
+  }
   const std::int64_t taps = static_cast<std::int64_t>(out->taps.size());
   whole(MatrixSpec(prefix + "context_proj", out->hidden, taps * out->tap_hidden), &out->context_proj);
   whole(NormSpec(prefix + "context_norm", out->hidden), &out->context_norm);

@@ -39,7 +39,8 @@ LaunchList WriteDraftBlockPass(const PassContext& context) {
   }
   const DraftHeads& heads = model.heads;
   float* base = heads.markov_rank > 0 ? context.scratch.base_logits : out.logits;
-  pass.Head(model.head, base);
+  pass.FinalNorm();
+  pass.Logits(model.head, base);
   list.push_back(MarkovChainOp{.base = base,
                                .w1 = heads.markov_in,
                                .w2 = heads.markov_out,
@@ -56,7 +57,7 @@ LaunchList WriteDraftBlockPass(const PassContext& context) {
                                .head = heads.markov_head,
                                .mix = heads.markov_mix,
                                .mix_bias = heads.markov_mix_bias,
-                               .hidden = context.scratch.normed,  // as Head left it
+                               .hidden = context.scratch.normed,  // as FinalNorm left it
                                .hidden_dim = model.hidden,
                                .confidence = heads.confidence,
                                .confidence_bias = heads.confidence_bias,

@@ -20,7 +20,8 @@ absl::StatusOr<Drafts> Drafter::Draft(const StepPlan& step) {
   std::vector<SequenceRows> rows;
   rows.reserve(count);
   for (const StepSequence& sequence : step.sequences) {
-    rows.push_back(RowsOfDraftBlock(options_.plan, sequence, mask));
+    rows.push_back(IsChain(options_) ? RowsOfChainBlock(options_.plan, sequence)
+                                     : RowsOfDraftBlock(options_.plan, sequence, mask));
   }
   const PassShape shape =
       runner_.ShapeFor(Pass::kDraftBlock, DraftBlockRows(options_.plan), static_cast<std::int64_t>(count));
@@ -43,7 +44,7 @@ absl::StatusOr<Drafts> Drafter::Draft(const StepPlan& step) {
     const std::int64_t valid = std::min(DraftedTokens(step.sequences[i], draft_tokens), drafts.verified);
     drafts.tokens[i].assign(first, first + valid);
     if (!step.sequences[i].sampling.samples()) continue;
-    KVASIR_RETURN_IF_ERROR(ReadDistributions(step, i, drafts));
+    KVASIR_RETURN_IF_ERROR(ReadDistributions(step, shape, i, drafts));
   }
   return drafts;
 }
@@ -70,12 +71,15 @@ absl::StatusOr<std::int64_t> Drafter::LeastOfRanks(std::int64_t verified) {
   return std::clamp<std::int64_t>(least, 0, options_.plan.draft_tokens);  // a peer's word
 }
 
-absl::Status Drafter::ReadDistributions(const StepPlan& step, std::size_t index, Drafts& drafts) {
+absl::Status Drafter::ReadDistributions(const StepPlan& step, const PassShape& shape, std::size_t index,
+                                        Drafts& drafts) {
   const std::vector<std::int32_t>& tokens = drafts.tokens[index];
   std::vector<TokenDistribution>& all = drafts.distributions[index];
   const auto rows = static_cast<std::int64_t>(tokens.size());
   if (rows > 0 && !options_.draft_override) {
-    KVASIR_ASSIGN_OR_RETURN(const std::vector<float> logits, runner_.ReadLogits(FirstDrafted(index), rows));
+    KVASIR_ASSIGN_OR_RETURN(const std::vector<float> logits,
+                            runner_.ReadDraftLogits(shape, static_cast<std::int64_t>(index),
+                                                    shape.query_rows - options_.plan.draft_tokens, rows));
     all = DraftDistributions(logits, rows, step.sequences[index].sampling.temperature);
     if (all.empty()) drafts.fault = true;
   }

@@ -38,7 +38,8 @@ class Drafter {
   // The least of all ranks' choices: they are equal, unless a rank's numbers went wrong, and then it fails
   // with its peers at the step's end instead of meeting them in a pass of another shape.
   absl::StatusOr<std::int64_t> LeastOfRanks(std::int64_t verified);
-  absl::Status ReadDistributions(const StepPlan& step, std::size_t index, Drafts& drafts);
+  absl::Status ReadDistributions(const StepPlan& step, const PassShape& shape, std::size_t index,
+                                 Drafts& drafts);
 
   const RankEngineOptions& options_;
   const MetadataBuilder& builder_;

@@ -101,10 +101,18 @@ void LayerPass::Mix(const RoleLayer& layer) {
   AddBranch(/*sharded=*/true);
 }
 
-void LayerPass::Head(const float* head, float* logits) {
+void LayerPass::WriteOwnCacheRows(const RoleLayer& layer) {
+  Norm(c_.scratch.x, layer.weights.attention_norm, c_.model.hidden, c_.scratch.normed);
+  WriteCacheRows(layer, c_.scratch.normed);
+}
+
+void LayerPass::FinalNorm() {
   const auto layers = static_cast<std::int64_t>(c_.model.layers.size());
   NormStream({c_.model.output_residual_norm, c_.model.output_residual_proj, c_.model.BlocksBefore(layers)},
              c_.model.final_norm);
+}
+
+void LayerPass::Logits(const float* head, float* logits) {
   const bool sharded = c_.model.vocab_local != c_.model.vocab;
   Linear(c_.scratch.normed, head, c_.model.hidden, c_.model.vocab_local,
          sharded ? c_.scratch.local_logits : logits);

@@ -35,8 +35,12 @@ class LayerPass {
   void Mix(const RoleLayer& layer);
   // scratch.x += mlp(norm(x))
   void Mlp(const RoleLayer& layer);
-  // logits [rows, vocab] = head(norm(x)); norm and head are the caller's (a draft may use the target's head).
-  void Head(const float* head, float* logits);
+  // The same rows for a layer's own input: of norm(x).
+  void WriteOwnCacheRows(const RoleLayer& layer);
+  // scratch.normed = norm(x), the model's last
+  void FinalNorm();
+  // logits [rows, vocab] = head(scratch.normed); a draft may use the target's head.
+  void Logits(const float* head, float* logits);
 
  private:
   // scratch.branch = the mixer's output for scratch.normed, of this rank's heads: mla_pass.cc, kda_pass.cc,

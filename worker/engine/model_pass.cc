@@ -8,6 +8,7 @@
 #include "common/base/error_reasons.h"
 #include "common/base/status_macros.h"
 #include "common/base/typed_error.h"
+#include "worker/engine/chain_pass.h"
 #include "worker/engine/draft_pass.h"
 #include "worker/engine/pass_scratch.h"
 #include "worker/engine/role_model.h"
@@ -25,6 +26,10 @@ class MlaRankModel : public RankModel {
     const bool draft_pass = shape.pass == Pass::kDraftContext || shape.pass == Pass::kDraftBlock;
     KVASIR_CHECK(!draft_pass || draft.has_value());
     const PassContext context{draft_pass ? *draft : target, scratch, arena, shape, in, out};
+    if (draft_pass && context.model.chain) {
+      return shape.pass == Pass::kDraftContext ? WriteChainContextPass(context)
+                                               : WriteChainBlockPass(context);
+    }
     if (shape.pass == Pass::kDraftContext) return WriteDraftContextPass(context);
     if (shape.pass == Pass::kDraftBlock) return WriteDraftBlockPass(context);
     return WriteTargetPass(context);
@@ -73,7 +78,9 @@ absl::Status CheckPair(const ModelDescription& target, const ModelDescription& d
                       absl::StrFormat("tap %d is not one of the target's %d layers", tap, layers));
     }
   }
-  if (shape.target_taps.empty()) return Conflict("draft.target_taps", "the draft taps no target layer");
+  if (shape.target_taps.empty() && !shape.IsChain()) {
+    return Conflict("draft.target_taps", "the draft taps no target layer");
+  }
   if (shape.method == DraftMethod::kDflash && target.residual_block > 0) {
     return MakeError({.code = absl::StatusCode::kUnimplemented,
                       .reason = reason::kBackendUnsupportedGroup,
@@ -99,6 +106,8 @@ absl::Status AddDraft(const RankModelOptions& options, MlaRankModel* model) {
   for (RoleLayer& layer : model->draft->layers) {
     if (auto* gqa = std::get_if<GqaLayer>(&layer.mixer)) gqa->halves = TurnsInHalves(shape, *options.target);
   }
+  model->target.chain = shape.IsChain();
+  model->draft->chain = shape.IsChain();
   model->target.taps = shape.target_taps;
   model->draft->taps = shape.target_taps;
   model->draft->tap_hidden = shape.target_hidden;

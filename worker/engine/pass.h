@@ -31,13 +31,20 @@ struct GroupInputs {
   std::int64_t* replays = nullptr;  // [requests]: rows of the ring that it takes in first
 };
 
+// A draft_block of a chain draft computes row k of all requests before row k + 1: its [rows] here and in
+// PassOutputs are [query_rows, requests].
 struct PassInputs {
   std::int32_t* token_ids = nullptr;  // [rows]
   std::int64_t* positions = nullptr;  // [rows]
   std::int32_t* anchors = nullptr;    // [requests]; draft_block
   double* temperatures = nullptr;     // [requests]; draft_block: 0 where the largest logit is drafted
   double* draws = nullptr;            // [rows]; draft_block: in [0, 1), one for each drafted token
-  std::vector<GroupInputs> groups;    // by GroupId; empty entries for groups not of this pass's role
+  // Chain drafts: rows of PassOutputs::carries that a row starts from; [rows] in draft_context, [requests] in
+  // draft_block.
+  std::int32_t* previous = nullptr;
+  std::int64_t* carried =
+      nullptr;  // chain drafts, draft_context, [rows]: the seat that its state goes to, or -1
+  std::vector<GroupInputs> groups;  // by GroupId; empty entries for groups not of this pass's role
 };
 
 struct PassOutputs {
@@ -46,7 +53,11 @@ struct PassOutputs {
   std::int32_t* drafted = nullptr;   // [requests, query_rows]; draft_block
   float* confidences = nullptr;      // [requests, query_rows]; draft_block of a draft with such a head
   float* taps = nullptr;             // [rows, taps * hidden]: written by target passes, read by draft_context
-  std::int32_t* fault = nullptr;     // set to 1 by an operation that met NaN or +inf
+  // Chain drafts: [seats + rows, hidden], the target's state of each sequence's last committed token, by
+  // seat; the taps are the rows behind.
+  float* carries = nullptr;
+  std::int64_t seats = 0;
+  std::int32_t* fault = nullptr;  // set to 1 by an operation that met NaN or +inf
 };
 
 // Tensor parallel and context parallel place of this rank.

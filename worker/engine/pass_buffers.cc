@@ -31,6 +31,19 @@ std::int64_t BytesOf(std::int64_t count) {
   return count * static_cast<std::int64_t>(sizeof(T));
 }
 
+// [requests, rows] to [rows, requests].
+template <class T>
+std::vector<T> Turned(const std::vector<T>& values, const PassShape& shape) {
+  std::vector<T> out(values.size());
+  const auto requests = static_cast<std::size_t>(shape.requests);
+  const auto rows = static_cast<std::size_t>(shape.query_rows);
+  if (values.size() != requests * rows) return values;
+  for (std::size_t request = 0; request < requests; ++request) {
+    for (std::size_t row = 0; row < rows; ++row) out[row * requests + request] = values[request * rows + row];
+  }
+  return out;
+}
+
 template <class T>
 void CopyTo(std::vector<std::byte>& image, std::int64_t offset, const std::vector<T>& values) {
   if (!values.empty()) std::memcpy(image.data() + offset, values.data(), values.size() * sizeof(T));
@@ -57,6 +70,7 @@ std::vector<PassShape> LargestShapes(const Plan& plan) {
 absl::StatusOr<PassBuffers> PassBuffers::Create(Backend& backend, const Plan& plan,
                                                 const PassBufferSizes& sizes) {
   PassBuffers buffers;
+  buffers.chain_ = sizes.chain;
   for (const PlanGroup* group : GroupsOf(plan)) {
     buffers.widths_.push_back({.role = group->behaviour.role, .mixer = group->behaviour.mixer});
   }
@@ -77,7 +91,8 @@ absl::StatusOr<PassBuffers> PassBuffers::Create(Backend& backend, const Plan& pl
   const std::int64_t next_ids = cutter.Take(BytesOf<std::int32_t>(rows));
   const std::int64_t drafted = cutter.Take(BytesOf<std::int32_t>(rows));
   const std::int64_t confidences = cutter.Take(BytesOf<float>(rows));
-  const std::int64_t taps = cutter.Take(BytesOf<float>(rows * sizes.tap_columns));
+  const std::int64_t seats = sizes.chain ? plan.max_requests : 0;
+  const std::int64_t carries = cutter.Take(BytesOf<float>((seats + rows) * sizes.tap_columns));
   const std::int64_t fault = cutter.Take(BytesOf<std::int32_t>(1));
   KVASIR_ASSIGN_OR_RETURN(buffers.inputs_, backend.Allocate(Bytes(input_bytes)));
   KVASIR_ASSIGN_OR_RETURN(buffers.results_, backend.Allocate(Bytes(cutter.total())));
@@ -86,7 +101,13 @@ absl::StatusOr<PassBuffers> PassBuffers::Create(Backend& backend, const Plan& pl
   buffers.outputs_.next_ids = reinterpret_cast<std::int32_t*>(base + next_ids);
   buffers.outputs_.drafted = reinterpret_cast<std::int32_t*>(base + drafted);
   buffers.outputs_.confidences = reinterpret_cast<float*>(base + confidences);
-  if (sizes.tap_columns > 0) buffers.outputs_.taps = reinterpret_cast<float*>(base + taps);
+  if (sizes.tap_columns > 0) {
+    buffers.outputs_.carries = reinterpret_cast<float*>(base + carries);
+    buffers.outputs_.taps = buffers.outputs_.carries + seats * sizes.tap_columns;
+    buffers.outputs_.seats = seats;
+    // What no sequence has left yet is read for padding.
+    KVASIR_RETURN_IF_ERROR(backend.Zero(base + carries, Bytes(BytesOf<float>(seats * sizes.tap_columns))));
+  }
   buffers.outputs_.fault = reinterpret_cast<std::int32_t*>(base + fault);
   return buffers;
 }
@@ -101,6 +122,8 @@ PassBuffers::Offsets PassBuffers::OffsetsOf(const PassShape& shape) const {
     at.temperatures = cutter.Take(BytesOf<double>(shape.requests));
     at.draws = cutter.Take(BytesOf<double>(shape.rows()));
   }
+  if (Starts(shape)) at.previous = cutter.Take(BytesOf<std::int32_t>(shape.rows()));
+  if (Carries(shape)) at.carried = cutter.Take(BytesOf<std::int64_t>(shape.rows()));
   for (const GroupWidth& width : widths_) {
     GroupOffsets group{.table_width = width.table_width,
                        .used = width.role == RoleOf(shape.pass),
@@ -131,6 +154,8 @@ PassInputs PassBuffers::InputsAt(const PassShape& shape) const {
     in.temperatures = reinterpret_cast<double*>(base + at.temperatures);
     in.draws = reinterpret_cast<double*>(base + at.draws);
   }
+  if (Starts(shape)) in.previous = reinterpret_cast<std::int32_t*>(base + at.previous);
+  if (Carries(shape)) in.carried = reinterpret_cast<std::int64_t*>(base + at.carried);
   for (const GroupOffsets& group : at.groups) {
     GroupInputs& its = in.groups.emplace_back();
     if (!group.used) continue;
@@ -148,16 +173,24 @@ PassInputs PassBuffers::InputsAt(const PassShape& shape) const {
 absl::Status PassBuffers::Upload(Backend& backend, const PassMetadata& metadata) const {
   const Offsets at = OffsetsOf(metadata.shape);
   std::vector<std::byte> image(static_cast<std::size_t>(at.bytes));
-  CopyTo(image, at.token_ids, metadata.token_ids);
-  CopyTo(image, at.positions, metadata.positions);
+  const PassShape& shape = metadata.shape;
+  const bool turns = chain_ && shape.pass == Pass::kDraftBlock;
+  const auto rows = [&](std::int64_t offset, const auto& values) {
+    if (turns) return CopyTo(image, offset, Turned(values, shape));
+    CopyTo(image, offset, values);
+  };
+  rows(at.token_ids, metadata.token_ids);
+  rows(at.positions, metadata.positions);
   CopyTo(image, at.anchors, metadata.anchors);
   CopyTo(image, at.temperatures, metadata.temperatures);
-  CopyTo(image, at.draws, metadata.draws);
+  rows(at.draws, metadata.draws);
+  CopyTo(image, at.previous, metadata.previous);
+  CopyTo(image, at.carried, metadata.carried);
   for (const GroupMetadata& group : metadata.groups) {
     const GroupOffsets& its = at.groups[static_cast<std::size_t>(group.group.value())];
     CopyTo(image, its.block_table, group.block_table);
-    CopyTo(image, its.slots, group.slots);
-    CopyTo(image, its.bounds, group.bounds);
+    rows(its.slots, group.slots);
+    rows(its.bounds, group.bounds);
     CopyTo(image, its.reads, group.reads);
     CopyTo(image, its.replays, group.replays);
   }

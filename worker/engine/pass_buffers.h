@@ -20,6 +20,7 @@ namespace kvasir {
 struct PassBufferSizes {
   std::int64_t vocab = 0;
   std::int64_t tap_columns = 0;  // taps * target hidden; 0 without a draft
+  bool chain = false;  // the draft is a chain: one tap, of the target's state, and one carried for each seat
 };
 
 class PassBuffers {
@@ -33,7 +34,8 @@ class PassBuffers {
   [[nodiscard]] const PassOutputs& outputs() const { return outputs_; }
   [[nodiscard]] Bytes bytes() const { return inputs_->size() + results_->size(); }
 
-  // Copies the metadata to where InputsAt(metadata.shape) points.
+  // Copies the metadata to where InputsAt(metadata.shape) points; the rows of a chain's draft_block turned to
+  // [query_rows, requests].
   absl::Status Upload(Backend& backend, const PassMetadata& metadata) const;
 
  private:
@@ -53,6 +55,8 @@ class PassBuffers {
     std::int64_t anchors = 0;
     std::int64_t temperatures = 0;
     std::int64_t draws = 0;
+    std::int64_t previous = 0;
+    std::int64_t carried = 0;
     std::vector<GroupOffsets> groups = {};  // by GroupId
     std::int64_t bytes = 0;
   };
@@ -63,6 +67,15 @@ class PassBuffers {
   };
   [[nodiscard]] Offsets OffsetsOf(const PassShape& shape) const;
 
+  // Whether the shape's pass has states to start from, and whether it leaves some.
+  [[nodiscard]] bool Starts(const PassShape& shape) const {
+    return chain_ && RoleOf(shape.pass) == Role::kDraft;
+  }
+  [[nodiscard]] bool Carries(const PassShape& shape) const {
+    return chain_ && shape.pass == Pass::kDraftContext;
+  }
+
+  bool chain_ = false;
   std::vector<GroupWidth> widths_;  // by GroupId
   std::int64_t rows_max_ = 0;
   std::unique_ptr<DeviceMemory> inputs_;

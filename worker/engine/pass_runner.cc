@@ -16,6 +16,8 @@ absl::StatusOr<std::unique_ptr<PassRunner>> PassRunner::Create(Backend& backend,
   if (options.draft.has_value() && options.draft->draft.has_value()) {
     sizes.tap_columns =
         static_cast<std::int64_t>(options.draft->draft->target_taps.size()) * options.target.hidden;
+    sizes.chain = IsChain(options);
+    if (sizes.chain) sizes.tap_columns = options.target.hidden;
   }
   KVASIR_ASSIGN_OR_RETURN(PassBuffers buffers, PassBuffers::Create(backend, options.plan, sizes));
   std::unique_ptr<PassRunner> runner(new PassRunner(backend, options, std::move(buffers)));
@@ -86,12 +88,15 @@ absl::Status PassRunner::CollectFault(Pass pass) {
 }
 
 absl::Status PassRunner::Observe(const PassMetadata& metadata, bool wants_logits) {
+  const PassShape& shape = metadata.shape;
   std::vector<float> logits;
-  if (wants_logits && metadata.shape.pass != Pass::kDraftContext) {
-    logits.resize(static_cast<std::size_t>(metadata.shape.rows() * options_.target.vocab));
+  if (wants_logits && shape.pass != Pass::kDraftContext) {
+    for (std::int64_t request = 0; request < shape.requests; ++request) {
+      KVASIR_ASSIGN_OR_RETURN(const std::vector<float> rows,
+                              ReadDraftLogits(shape, request, 0, shape.query_rows));
+      logits.insert(logits.end(), rows.begin(), rows.end());
+    }
   }
-  KVASIR_RETURN_IF_ERROR(backend_.Read(std::as_writable_bytes(std::span(logits)),
-                                       reinterpret_cast<const std::byte*>(buffers_.outputs().logits)));
   options_.observe_pass(metadata, logits);
   return absl::OkStatus();
 }
@@ -101,7 +106,17 @@ absl::StatusOr<std::vector<std::int32_t>> PassRunner::ReadNextIds(const PassShap
 }
 
 absl::StatusOr<std::vector<std::int32_t>> PassRunner::ReadDrafted(const PassShape& shape) {
-  return ReadTokens(buffers_.outputs().drafted, shape.rows());
+  KVASIR_ASSIGN_OR_RETURN(std::vector<std::int32_t> drafted,
+                          ReadTokens(buffers_.outputs().drafted, shape.rows()));
+  if (!IsTurned(shape.pass)) return drafted;
+  std::vector<std::int32_t> by_request;
+  by_request.reserve(drafted.size());
+  for (std::int64_t request = 0; request < shape.requests; ++request) {
+    for (std::int64_t row = 0; row < shape.query_rows; ++row) {
+      by_request.push_back(drafted[static_cast<std::size_t>(row * shape.requests + request)]);
+    }
+  }
+  return by_request;
 }
 
 absl::StatusOr<std::vector<float>> PassRunner::ReadConfidences(const PassShape& shape) {
@@ -117,6 +132,17 @@ absl::StatusOr<std::vector<float>> PassRunner::ReadLogits(std::int64_t first, st
   const float* from = buffers_.outputs().logits + first * vocab;
   KVASIR_RETURN_IF_ERROR(
       backend_.Read(std::as_writable_bytes(std::span(logits)), reinterpret_cast<const std::byte*>(from)));
+  return logits;
+}
+
+absl::StatusOr<std::vector<float>> PassRunner::ReadDraftLogits(const PassShape& shape, std::int64_t request,
+                                                               std::int64_t first, std::int64_t rows) {
+  if (!IsTurned(shape.pass)) return ReadLogits(request * shape.query_rows + first, rows);
+  std::vector<float> logits;
+  for (std::int64_t row = first; row < first + rows; ++row) {
+    KVASIR_ASSIGN_OR_RETURN(const std::vector<float> one, ReadLogits(row * shape.requests + request, 1));
+    logits.insert(logits.end(), one.begin(), one.end());
+  }
   return logits;
 }
 

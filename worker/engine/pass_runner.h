@@ -36,13 +36,16 @@ class PassRunner {
   // The same pass without its graph, by `backend`, which shares this rank's memory and communicators: the
   // rank's own (eager), or one with the reference kernels. For preflight.
   absl::Status RunEagerly(Backend& backend, const PassMetadata& metadata);
-  // Of the pass run last: [rows], and for a draft_block [requests, query_rows].
+  // Of the pass run last: [rows], and for a draft_block [requests, query_rows], of a chain too.
   absl::StatusOr<std::vector<std::int32_t>> ReadNextIds(const PassShape& shape);
   absl::StatusOr<std::vector<std::int32_t>> ReadDrafted(const PassShape& shape);
   // Of the draft_block run last, if the draft has a confidence head: [requests, N].
   absl::StatusOr<std::vector<float>> ReadConfidences(const PassShape& shape);
-  // Its logits [rows, vocab] from row `first` on; those of a draft_block with the Markov bias.
+  // Its logits [rows, vocab] from row `first` on; of a target pass.
   absl::StatusOr<std::vector<float>> ReadLogits(std::int64_t first, std::int64_t rows);
+  // Of the draft_block run last, with the Markov bias: rows first .. first + rows - 1 of a request.
+  absl::StatusOr<std::vector<float>> ReadDraftLogits(const PassShape& shape, std::int64_t request,
+                                                     std::int64_t first, std::int64_t rows);
   // The first pass since BeginStep that met NaN or +inf.
   [[nodiscard]] std::optional<Pass> fault() const { return fault_; }
 
@@ -55,6 +58,8 @@ class PassRunner {
   absl::Status Launch(const PassMetadata& metadata, bool wants_logits);
   absl::Status CollectFault(Pass pass);
   absl::Status Observe(const PassMetadata& metadata, bool wants_logits);
+  // Whether the pass left its rows as [query_rows, requests] (PassInputs).
+  [[nodiscard]] bool IsTurned(Pass pass) const { return pass == Pass::kDraftBlock && IsChain(options_); }
   absl::StatusOr<std::vector<std::int32_t>> ReadTokens(const std::int32_t* from, std::int64_t count);
 
   Backend& backend_;

@@ -13,9 +13,10 @@ constexpr std::int64_t kAlignment = 256;
 
 // Floats per row of each buffer, the maximum over all layers.
 struct RowSizes {
-  std::int64_t hidden = 0, residual = 0, q_lora = 0, query = 0, row = 0, absorbed = 0, gathered = 0,
-               partial = 0, lse = 0, attended = 0, value = 0, keys = 0, qkv = 0, low_rank = 0, decay = 0,
-               beta = 0, intermediate = 0, experts = 0, chosen = 0, shared = 0, latent = 0, vocab = 0;
+  std::int64_t hidden = 0, previous = 0, residual = 0, q_lora = 0, query = 0, row = 0, absorbed = 0,
+               gathered = 0, partial = 0, lse = 0, attended = 0, value = 0, keys = 0, qkv = 0, low_rank = 0,
+               decay = 0, beta = 0, intermediate = 0, experts = 0, chosen = 0, shared = 0, latent = 0,
+               vocab = 0;
 };
 
 void Raise(std::int64_t& size, std::int64_t to) { size = std::max(size, to); }
@@ -54,6 +55,7 @@ RowSizes SizesOf(const std::vector<const RoleModel*>& models) {
     Raise(sizes.residual,
           model->BlocksBefore(static_cast<std::int64_t>(model->layers.size())) * model->hidden);
     Raise(sizes.vocab, model->vocab);
+    Raise(sizes.previous, model->chain && model->role == Role::kDraft ? model->hidden : 0);
     for (const RoleLayer& layer : model->layers) {
       std::visit([&sizes](const auto& mixer) { RaiseFor(mixer, sizes); }, layer.mixer);
       Raise(sizes.intermediate, std::max(layer.intermediate, layer.expert_width));
@@ -81,6 +83,8 @@ absl::StatusOr<PassScratch> MakePassScratch(Backend& backend, const std::vector<
   const Buffer buffers[] = {
       {&scratch.x, sizes.hidden},
       {&scratch.normed, sizes.hidden},
+      {&scratch.previous, sizes.previous},
+      {&scratch.pair, 2 * sizes.previous},
       {&scratch.residual_blocks, sizes.residual},
       {&scratch.branch, sizes.hidden},
       {&scratch.q_latent, sizes.q_lora},

@@ -17,6 +17,8 @@ namespace kvasir {
 struct PassScratch {
   float* x = nullptr;                  // [rows, hidden]: the residual stream
   float* normed = nullptr;             // [rows, hidden]
+  float* previous = nullptr;           // [rows, hidden]: the states that a chain draft's rows start from
+  float* pair = nullptr;               // [rows, 2, hidden]: token and state, before they are joined
   float* residual_blocks = nullptr;    // [blocks, rows, hidden]: what attention over residuals looks at
   float* branch = nullptr;             // [rows, hidden]: what attention or MLP adds
   float* q_latent = nullptr;           // [rows, q_lora]

@@ -30,7 +30,7 @@ class RankEngineImpl final : public RankEngine {
   RankEngineImpl(Backend& backend, RankEngineOptions options)
       : backend_(backend),
         options_(std::move(options)),
-        builder_(options_.plan, options_.place, options_.unused_table_entry) {}
+        builder_(options_.plan, options_.place, options_.unused_table_entry, IsChain(options_)) {}
 
   absl::Status Prepare();
   absl::StatusOr<StepOutcome> Execute(const StepPlan& step) override;
@@ -56,6 +56,9 @@ class RankEngineImpl final : public RankEngine {
   absl::Status Choose(const StepSequence& sequence, Pass pass, std::int64_t first_row,
                       std::span<const std::int32_t> next_ids, const DraftRows& draft,
                       SequenceOutcome& outcome);
+  // What the draft takes in of a verify pass.
+  [[nodiscard]] SequenceRows ContextRows(const StepSequence& sequence, std::span<const std::int32_t> drafted,
+                                         std::int64_t accepted) const;
   absl::Status Run(const PassShape& shape, const std::vector<SequenceRows>& rows, bool wants_logits = true) {
     return runner_->Run(builder_.Build(shape, rows), wants_logits);
   }
@@ -164,6 +167,7 @@ absl::Status RankEngineImpl::Prefill(const StepSequence& sequence, SequenceOutco
   }
   if (options_.plan.draft_tokens == 0) return absl::OkStatus();
   chunk.attends = false;
+  if (IsChain(options_)) chunk = RowsOfChainContext(sequence, sequence.tokens);
   return Run(PassShape{.pass = Pass::kDraftContext, .requests = 1, .query_rows = rows}, {chunk});
 }
 
@@ -197,6 +201,14 @@ absl::Status RankEngineImpl::Choose(const StepSequence& sequence, Pass pass, std
   return absl::OkStatus();
 }
 
+SequenceRows RankEngineImpl::ContextRows(const StepSequence& sequence, std::span<const std::int32_t> drafted,
+                                         std::int64_t accepted) const {
+  if (!IsChain(options_)) return RowsOfContext(sequence, accepted);
+  std::vector<std::int32_t> committed = {sequence.tokens.front()};
+  committed.insert(committed.end(), drafted.begin(), drafted.begin() + accepted);
+  return RowsOfChainContext(sequence, committed);
+}
+
 absl::Status RankEngineImpl::Speculate(const StepPlan& step, StepOutcome& outcome) {
   KVASIR_ASSIGN_OR_RETURN(const Drafts drafts, Drafter(options_, builder_, *runner_).Draft(step));
   if (drafts.fault) fault_ = Pass::kDraftBlock;
@@ -216,7 +228,7 @@ absl::Status RankEngineImpl::Speculate(const StepPlan& step, StepOutcome& outcom
     SequenceOutcome& its = outcome.sequences[i];
     KVASIR_RETURN_IF_ERROR(Choose(step.sequences[i], shape.pass, static_cast<std::int64_t>(first),
                                   std::span(next).subspan(first, draft.tokens.size() + 1), draft, its));
-    rows.push_back(RowsOfContext(step.sequences[i], its.accepted));
+    rows.push_back(ContextRows(step.sequences[i], draft.tokens, its.accepted));
   }
   // Request i of the context pass reads the taps that request i of the verify pass left: both have equally
   // many rows.

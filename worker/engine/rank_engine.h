@@ -51,6 +51,11 @@ struct RankEngineOptions {
   std::int64_t unused_table_entry = 0;
 };
 
+// Whether the plan's draft drafts one token after the other.
+[[nodiscard]] inline bool IsChain(const RankEngineOptions& options) {
+  return options.draft.has_value() && options.draft->draft.has_value() && options.draft->draft->IsChain();
+}
+
 // What Create measured, to be compared with the plan.
 struct RankMeasurement {
   Bytes arena_bytes;

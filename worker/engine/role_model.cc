@@ -59,10 +59,15 @@ absl::Status CheckModel(const PlanGroup& group, const ModelDescription& model) {
       model.rope.kind == RopeKind::kYarn && model.rope.partial == 1.0 && model.rope.local_theta == 0.0;
   if (!rotates) return Unsupported(group, "its rotary embedding is neither plain nor YaRN over all lanes");
   if (!model.draft.has_value()) return absl::OkStatus();
-  const bool block =
-      model.draft->method == DraftMethod::kDspark || model.draft->method == DraftMethod::kDflash;
-  if (!block || model.draft->head_vocab != 0) {
-    return Unsupported(group, "its draft is not DSpark or DFlash with the whole vocabulary");
+  const DraftMethod method = model.draft->method;
+  const bool known =
+      method == DraftMethod::kDspark || method == DraftMethod::kDflash || method == DraftMethod::kMtp;
+  if (!known || model.draft->head_vocab != 0) {
+    return Unsupported(group, "its draft is not DSpark, DFlash or MTP with the whole vocabulary");
+  }
+  if (method == DraftMethod::kMtp && (model.layers.size() != 1 || model.residual_block != 0)) {
+    return Unsupported(group,
+                       absl::StrFormat("its draft has %d MTP modules, and one is run", model.layers.size()));
   }
   const bool heads = model.draft->markov_rank > 0 || model.draft->confidence_head;
   if (heads && model.draft->AnchorPredictsNothing()) {

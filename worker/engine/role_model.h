@@ -130,9 +130,15 @@ struct RoleModel {
   const float* output_residual_norm = nullptr;  // [hidden]; null without attention over residuals
   const float* output_residual_proj = nullptr;  // [hidden]
   const float* head = nullptr;                  // [vocab_local, hidden]
-  const float* context_proj = nullptr;          // draft: [hidden, taps * tap_hidden]
-  const float* context_norm = nullptr;          // draft: [hidden]
-  DraftHeads heads;                             // draft
+  // Of a chain draft (DraftShape::IsChain), and of its target, which taps its own last state instead of
+  // layers.
+  bool chain = false;
+  const float* token_norm = nullptr;    // chain: [hidden]
+  const float* state_norm = nullptr;    // chain: [hidden]
+  const float* pair_proj = nullptr;     // chain: [hidden, 2 * hidden], over [token; state]
+  const float* context_proj = nullptr;  // draft: [hidden, taps * tap_hidden]
+  const float* context_norm = nullptr;  // draft: [hidden]
+  DraftHeads heads;                     // draft
 };
 
 // How a draft's layers with keys and values per head turn (GqaLayer::halves): in halves, but a DFlash draft

@@ -26,6 +26,7 @@ struct Sequence {
   SequenceTable table;
   std::int64_t committed = 0;  // T
   std::int64_t pending = 0;    // of StepSequence
+  std::int64_t seat = 0;       // of StepSequence
   std::int64_t emitted = 0;
   std::int32_t anchor = 0;  // once the prompt is done
   [[nodiscard]] std::int64_t prompt_tokens() const {
@@ -56,6 +57,7 @@ class SchedulerImpl final : public Scheduler {
  private:
   [[nodiscard]] absl::Status CheckToken(const char* field, std::size_t index, std::int32_t token) const;
   [[nodiscard]] StepKind KindOf(const Sequence& sequence) const;
+  [[nodiscard]] std::int64_t FreeSeat() const;
   [[nodiscard]] std::vector<Sequence*> SequencesOf(StepKind kind);
   [[nodiscard]] StepSequence PartOf(Sequence& sequence, StepKind kind);
   [[nodiscard]] absl::Status CheckOutcome(const StepOutcome& outcome) const;
@@ -121,8 +123,16 @@ absl::StatusOr<SequenceId> SchedulerImpl::Join(const SequenceRequest& request) {
   const std::int64_t limit = static_cast<std::int64_t>(request.prompt.size()) + request.max_tokens;
   KVASIR_ASSIGN_OR_RETURN(SequenceTable table, tables_.Reserve(limit));
   const SequenceId id(next_id_++);
-  sequences_.emplace(id, Sequence{.id = id, .request = request, .table = std::move(table)});
+  sequences_.emplace(id,
+                     Sequence{.id = id, .request = request, .table = std::move(table), .seat = FreeSeat()});
   return id;
+}
+
+// The lowest; there is one, since fewer than max_requests sequences run.
+std::int64_t SchedulerImpl::FreeSeat() const {
+  std::vector<bool> taken(static_cast<std::size_t>(plan_.max_requests), false);
+  for (const auto& [id, sequence] : sequences_) taken[static_cast<std::size_t>(sequence.seat)] = true;
+  return std::find(taken.begin(), taken.end(), false) - taken.begin();
 }
 
 absl::Status SchedulerImpl::Cancel(SequenceId id) {
@@ -159,6 +169,7 @@ StepSequence SchedulerImpl::PartOf(Sequence& sequence, StepKind kind) {
                     .limit = sequence.table.limit,
                     .sampling = sequence.request.sampling};
   part.pending = sequence.pending;
+  part.seat = sequence.seat;
   std::int64_t rows = decode_rows_;
   if (kind == StepKind::kPrefill) {
     // Chunks start at fixed multiples from position 0, so a prompt is cut the same way whatever else runs.

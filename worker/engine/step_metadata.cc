@@ -55,8 +55,22 @@ SequenceRows RowsOfContext(const StepSequence& sequence, std::int64_t accepted) 
   return rows;
 }
 
-MetadataBuilder::MetadataBuilder(const Plan& plan, const RankPlace& place, std::int64_t unused_entry)
-    : unused_entry_(unused_entry) {
+SequenceRows RowsOfChainBlock(const Plan& plan, const StepSequence& sequence) {
+  SequenceRows rows = RowsOfDraftBlock(plan, sequence, /*mask_token=*/0);
+  --rows.start;
+  return rows;
+}
+
+SequenceRows RowsOfChainContext(const StepSequence& sequence, std::span<const std::int32_t> tokens) {
+  return SequenceRows{.sequence = &sequence,
+                      .start = sequence.committed - 1,
+                      .tokens = std::vector<std::int32_t>(tokens.begin(), tokens.end()),
+                      .attends = false};
+}
+
+MetadataBuilder::MetadataBuilder(const Plan& plan, const RankPlace& place, std::int64_t unused_entry,
+                                 bool chain)
+    : seats_(plan.max_requests), chain_(chain), unused_entry_(unused_entry) {
   for (std::size_t pool = 0; pool < plan.pools.size(); ++pool) {
     const PlanPool& its = plan.pools[pool];
     for (const PlanGroup& group : its.groups) {
@@ -94,16 +108,39 @@ PassMetadata MetadataBuilder::Build(const PassShape& shape, const std::vector<Se
     const std::size_t first = request * static_cast<std::size_t>(shape.query_rows);
     for (std::size_t i = 0; i < its.tokens.size(); ++i) {
       out.token_ids[first + i] = its.tokens[i];
-      out.positions[first + i] = its.start + static_cast<std::int64_t>(i);
+      out.positions[first + i] = std::max<std::int64_t>(0, its.start + static_cast<std::int64_t>(i));
     }
     if (shape.pass != Pass::kDraftBlock) continue;
     out.temperatures[request] = its.temperature;
     std::copy(its.draws.begin(), its.draws.end(), out.draws.begin() + static_cast<std::ptrdiff_t>(first));
   }
+  if (chain_ && RoleOf(shape.pass) == Role::kDraft) FillChain(shape, rows, out);
   for (const GroupPlace& place : groups_) {
     if (place.behaviour.role == RoleOf(shape.pass)) out.groups.push_back(BuildGroup(place, shape, rows));
   }
   return out;
+}
+
+void MetadataBuilder::FillChain(const PassShape& shape, const std::vector<SequenceRows>& rows,
+                                PassMetadata& out) const {
+  const bool context = shape.pass == Pass::kDraftContext;
+  out.previous.assign(static_cast<std::size_t>(context ? shape.rows() : shape.requests), 0);
+  if (context) out.carried.assign(static_cast<std::size_t>(shape.rows()), -1);
+  for (std::size_t request = 0; request < rows.size(); ++request) {
+    const std::size_t first = request * static_cast<std::size_t>(shape.query_rows);
+    const std::int64_t seat = rows[request].sequence->seat;
+    if (!context) {
+      out.previous[request] = static_cast<std::int32_t>(seat);
+      continue;
+    }
+    // Row i of the target's pass left the state that row i + 1 starts from, and the last one the next pass.
+    const std::size_t valid = rows[request].tokens.size();
+    for (std::size_t i = 0; i < valid; ++i) {
+      out.previous[first + i] =
+          static_cast<std::int32_t>(i == 0 ? seat : seats_ + static_cast<std::int64_t>(first + i) - 1);
+    }
+    if (valid > 0) out.carried[first + valid - 1] = seat;
+  }
 }
 
 GroupMetadata MetadataBuilder::BuildGroup(const GroupPlace& place, const PassShape& shape,
@@ -168,6 +205,7 @@ void MetadataBuilder::FillAttention(const GroupPlace& place, const PassShape& sh
   for (std::int64_t i = 0; i < valid; ++i) {
     const auto row = static_cast<std::size_t>(request * shape.query_rows + i);
     const std::int64_t position = rows.start + i;
+    if (position < 0) continue;
     if (OwnerOf(place.shard, position) == place.shard.rank) {
       const BlockId block = blocks[static_cast<std::size_t>(position / place.column_tokens)];
       out.slots[row] =

@@ -47,13 +47,20 @@ struct PassMetadata {
   std::vector<std::int32_t> anchors = {};    // [requests]
   std::vector<double> temperatures = {};     // [requests]; draft_block only
   std::vector<double> draws = {};            // [rows]; draft_block only
-  std::vector<GroupMetadata> groups = {};    // of the pass's role, by GroupId
+  // Chain drafts only (DraftShape::IsChain): which state a row starts from, as an index into the carried
+  // states, one a seat, and the states of the target's last pass behind them. draft_context [rows];
+  // draft_block [requests].
+  std::vector<std::int32_t> previous = {};
+  // draft_context of a chain draft, [rows]: the seat that the target's state of this row is carried in, or
+  // -1.
+  std::vector<std::int64_t> carried = {};
+  std::vector<GroupMetadata> groups = {};  // of the pass's role, by GroupId
 };
 
 // What one sequence does in a pass: query rows at start, start + 1, ..., one per token.
 struct SequenceRows {
   const StepSequence* sequence = nullptr;
-  std::int64_t start = 0;                 // position of the first row
+  std::int64_t start = 0;                 // position of the first row; -1: that row is padding
   std::vector<std::int32_t> tokens = {};  // of the valid rows; at most the pass's query_rows
   bool attends = true;                    // false: draft_context, which writes K/V and sees nothing
   std::int32_t anchor = 0;
@@ -76,6 +83,14 @@ struct SequenceRows {
 // draft_context after a verify: the anchor and the accepted tokens, T .. T + accepted.
 [[nodiscard]] SequenceRows RowsOfContext(const StepSequence& sequence, std::int64_t accepted);
 
+// A chain draft joins a token with the state of the position before, and keeps that row there: its rows stand
+// one position earlier, and the first token of a sequence has none. draft_block: the anchor, then rows whose
+// tokens are those drafted before them.
+[[nodiscard]] SequenceRows RowsOfChainBlock(const Plan& plan, const StepSequence& sequence);
+// draft_context after a target pass over `tokens` from `committed` on.
+[[nodiscard]] SequenceRows RowsOfChainContext(const StepSequence& sequence,
+                                              std::span<const std::int32_t> tokens);
+
 // Valid drafted tokens of a sequence: min(N, limit - 1 - T).
 [[nodiscard]] std::int64_t DraftedTokens(const StepSequence& sequence, std::int64_t draft_tokens);
 
@@ -84,8 +99,9 @@ struct SequenceRows {
 class MetadataBuilder {
  public:
   // `unused_entry` stands in the table columns of a valid request that none of its rows may look at. Tests
-  // set it to an absurd id to prove that no operation does.
-  MetadataBuilder(const Plan& plan, const RankPlace& place, std::int64_t unused_entry = 0);
+  // set it to an absurd id to prove that no operation does. `chain`: the plan's draft is a chain draft.
+  explicit MetadataBuilder(const Plan& plan, const RankPlace& place, std::int64_t unused_entry = 0,
+                           bool chain = false);
 
   // `rows[i]` becomes request i; rows.size() <= shape.requests, and no more tokens than shape.query_rows each
   // (our own callers' duty). Block ids are copied as they stand: CheckStep has seen them.
@@ -113,7 +129,11 @@ class MetadataBuilder {
   void FillRecurrent(const GroupPlace& place, const PassShape& shape, std::int64_t request,
                      const SequenceRows& rows, GroupMetadata& out) const;
 
+  void FillChain(const PassShape& shape, const std::vector<SequenceRows>& rows, PassMetadata& out) const;
+
   std::vector<GroupPlace> groups_;  // by GroupId
+  std::int64_t seats_;
+  bool chain_;
   std::int64_t unused_entry_;
 };
 

@@ -14,7 +14,7 @@
 namespace kvasir {
 
 // Raised when the same StepPlan comes to mean another step: ranks of one plan must agree on it.
-inline constexpr int kStepVersion = 2;
+inline constexpr int kStepVersion = 3;
 
 enum class StepKind : std::int8_t {
   kPrefill,    // target_prefill of one chunk of one sequence, then draft_context of the same rows
@@ -33,6 +33,9 @@ struct StepSequence {
   // Rollback by replay: the last committed tokens, whose inputs the recurrent state's ring holds (rows 0 ..)
   // and which the state has not taken in. 0 under any other rollback, and after a prefill.
   std::int64_t pending = 0;
+  // Its place among the plan's max_requests, its own while it runs. What a rank keeps of a sequence outside
+  // the arena (the state that a chain draft starts from) stands there.
+  std::int64_t seat = 0;
   std::vector<std::vector<BlockId>> blocks = {};  // [pool][column]: the sequence's block table
   SamplingParameters sampling = {};
 };

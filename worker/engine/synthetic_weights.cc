@@ -109,6 +109,13 @@ WeightSpec MarkovOutSpec(std::string in_name, std::int64_t vocab, std::int64_t r
   return spec;
 }
 
+WeightSpec PairSpec(std::string name, std::int64_t hidden) {
+  constexpr std::int64_t kShare = 8;
+  WeightSpec spec{.source = std::move(name), .rows = hidden, .cols = 2 * hidden, .form = WeightForm::kPair};
+  SetDeviation(1, hidden * kShare * kShare, &spec);
+  return spec;
+}
+
 SyntheticTensor::SyntheticTensor(std::int64_t seed, const WeightSpec& spec)
     : spec_(spec),
       stream_(Mix(HashName(spec.source) ^ Mix(static_cast<std::uint64_t>(seed) + 0x9e3779b97f4a7c15U))),
@@ -133,6 +140,9 @@ float SyntheticTensor::At(std::int64_t row, std::int64_t col) const {
       return static_cast<float>(64 + Centred(mixed, 4)) / 64.0F * scale_;
     case WeightForm::kDebit:
       return static_cast<float>(64 + Centred(mixed, 4)) / -64.0F * scale_;
+    case WeightForm::kPair:
+      if (col < source_rows) return col == row ? 1.0F : 0.0F;
+      return static_cast<float>(Centred(mixed, spec_.limit)) * scale_;
   }
   return 0;
 }

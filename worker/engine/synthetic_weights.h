@@ -9,6 +9,7 @@
 //     outvote it.
 //   * the draft's Markov head knows the same successor table (W1 row t and W2 column t + s agree) and nothing
 //     of the context, so drafts are right as often as the context does not outvote the table.
+//   * a chain draft hands the token's embedding on as it is, coloured by the state beside it.
 #ifndef KVASIR_WORKER_ENGINE_SYNTHETIC_WEIGHTS_H_
 #define KVASIR_WORKER_ENGINE_SYNTHETIC_WEIGHTS_H_
 
@@ -22,6 +23,7 @@ enum class WeightForm : std::int8_t {
   kSign,     // +-2^exponent
   kNorm,     // (64 + m) / 64 * 2^exponent, m an integer in [-4, 4]
   kDebit,    // minus kNorm
+  kPair,     // [rows, 2 * rows]: the identity, and kUniform behind it
 };
 
 // A full tensor [rows, cols], before sharding. `limit` <= 255, so values need at most 8 bits of mantissa.
@@ -62,6 +64,9 @@ struct WeightSpec {
 // successor, and random, of standard deviation 8 / sqrt(rank), elsewhere.
 [[nodiscard]] WeightSpec MarkovInSpec(std::string name, std::int64_t vocab, std::int64_t rank);
 [[nodiscard]] WeightSpec MarkovOutSpec(std::string in_name, std::int64_t vocab, std::int64_t rank);
+
+// [hidden, 2 * hidden]: the first half of the pair, and an eighth of a random projection of the second.
+[[nodiscard]] WeightSpec PairSpec(std::string name, std::int64_t hidden);
 
 // Makes the elements of one tensor.
 class SyntheticTensor {

@@ -28,8 +28,19 @@ LaunchList WriteTargetPass(const PassContext& context) {
     pass.Mlp(context.model.layers[i]);
     if (context.out.taps != nullptr) TapLayer(context, static_cast<std::int64_t>(i), list);
   }
+  const bool tap_last = context.model.chain && context.out.taps != nullptr;
+  if (context.out.logits == nullptr && !tap_last) return list;
+  pass.FinalNorm();
+  if (tap_last) {
+    list.push_back(CopyRowsOp{.in = context.scratch.normed,
+                              .out = context.out.taps,
+                              .rows = context.shape.rows(),
+                              .cols = context.model.hidden,
+                              .in_stride = context.model.hidden,
+                              .out_stride = context.model.hidden});
+  }
   if (context.out.logits == nullptr) return list;
-  pass.Head(context.model.head, context.out.logits);
+  pass.Logits(context.model.head, context.out.logits);
   list.push_back(ArgmaxOp{.logits = context.out.logits,
                           .ids = context.out.next_ids,
                           .fault = context.out.fault,

@@ -53,6 +53,7 @@ absl::StatusOr<StepSequence> ToSequence(const worker::v1::StepSequence& message)
   KVASIR_RETURN_IF_ERROR(CheckRange("committed_tokens", message.committed_tokens(), {0, kContextTokensMax}));
   KVASIR_RETURN_IF_ERROR(CheckRange("limit_tokens", message.limit_tokens(), {1, kContextTokensMax}));
   KVASIR_RETURN_IF_ERROR(CheckRange("pending_tokens", message.pending_tokens(), {0, kDraftTokensMax + 1}));
+  KVASIR_RETURN_IF_ERROR(CheckRange("seat", message.seat(), {0, kRequestsMax - 1}));
   KVASIR_RETURN_IF_ERROR(CheckCount("pools", message.pools_size(), kPoolsMax));
   if (message.token_ids().empty()) {
     return FieldError(reason::kMissingField, "token_ids",
@@ -64,6 +65,7 @@ absl::StatusOr<StepSequence> ToSequence(const worker::v1::StepSequence& message)
   sequence.tokens.assign(message.token_ids().begin(), message.token_ids().end());
   sequence.last_chunk = message.last_chunk();
   sequence.pending = message.pending_tokens();
+  sequence.seat = message.seat();
   KVASIR_ASSIGN_OR_RETURN(sequence.sampling, ToSampling(message.sampling(), /*fresh_seed=*/0));
   for (const worker::v1::BlockList& pool : message.pools()) {
     std::vector<BlockId>& blocks = sequence.blocks.emplace_back();
@@ -129,6 +131,7 @@ worker::v1::StepPlan FromStepPlan(const StepPlan& step) {
     out.set_limit_tokens(sequence.limit);
     out.set_last_chunk(sequence.last_chunk);
     out.set_pending_tokens(sequence.pending);
+    out.set_seat(sequence.seat);
     *out.mutable_sampling() = FromSampling(sequence.sampling);
     out.mutable_token_ids()->Assign(sequence.tokens.begin(), sequence.tokens.end());
     for (const std::vector<BlockId>& pool : sequence.blocks) {

@@ -173,7 +173,7 @@ absl::Status Runner::FillSequences() {
   const std::int64_t rows_after = plan.draft_tokens + 2;
   const std::int64_t prompt = std::max<std::int64_t>(
       1, std::min({kPromptTokensMax, plan.prefill_chunk, plan.context_tokens - rows_after}));
-  const MetadataBuilder builder(plan, options_.place);
+  const MetadataBuilder builder(plan, options_.place, /*unused_entry=*/0, IsChain(options_));
   KVASIR_ASSIGN_OR_RETURN(SequenceTables tables, SequenceTables::Create(plan));
   for (std::int64_t i = 0; i < plan.max_requests; ++i) {
     absl::StatusOr<SequenceTable> table = tables.Reserve(std::min(prompt + rows_after, plan.context_tokens));
@@ -181,7 +181,7 @@ absl::Status Runner::FillSequences() {
       break;  // a small arena: buckets beyond are padded
     KVASIR_RETURN_IF_ERROR(table.status());
     tables.Place(*table, 0, prompt + rows_after);
-    StepSequence sequence{.id = SequenceId(i), .limit = table->limit, .last_chunk = true};
+    StepSequence sequence{.id = SequenceId(i), .limit = table->limit, .last_chunk = true, .seat = i};
     sequence.tokens = TokensFrom(i, prompt);
     sequence.blocks = table->columns;
     SequenceRows rows = RowsOfPrefill(sequence);
@@ -189,6 +189,7 @@ absl::Status Runner::FillSequences() {
     KVASIR_RETURN_IF_ERROR(passes_->Run(builder.Build(shape, {rows})));
     if (plan.draft_tokens > 0) {
       rows.attends = false;
+      if (IsChain(options_)) rows = RowsOfChainContext(sequence, sequence.tokens);
       const PassShape context{.pass = Pass::kDraftContext, .requests = 1, .query_rows = prompt};
       KVASIR_RETURN_IF_ERROR(passes_->Run(builder.Build(context, {rows})));
     }
@@ -207,8 +208,13 @@ SequenceRows Runner::RowsOf(Pass pass, const StepSequence& sequence) const {
       return RowsOfVerify(sequence,
                           TokensFrom(sequence.id.value() + 200, DraftedTokens(sequence, draft_tokens)));
     case Pass::kDraftContext:
+      if (IsChain(options_)) {
+        return RowsOfChainContext(
+            sequence, TokensFrom(sequence.id.value() + 200, DraftedTokens(sequence, draft_tokens) + 1));
+      }
       return RowsOfContext(sequence, DraftedTokens(sequence, draft_tokens));
     case Pass::kDraftBlock:
+      if (IsChain(options_)) return RowsOfChainBlock(spec_.plan, sequence);
       return RowsOfDraftBlock(spec_.plan, sequence,
                               static_cast<std::int32_t>(options_.draft->draft->mask_token));
     case Pass::kTargetPrefill:
@@ -224,7 +230,11 @@ PassMetadata Runner::MetadataOf(const PlanGraph& graph) const {
     if (static_cast<std::int64_t>(rows.size()) < graph.bucket) rows.push_back(RowsOf(graph.pass, sequence));
   }
   const PassShape shape{.pass = graph.pass, .requests = graph.bucket, .query_rows = graph.query_rows};
-  return MetadataBuilder(spec_.plan, options_.place).Build(shape, rows);
+  PassMetadata metadata =
+      MetadataBuilder(spec_.plan, options_.place, /*unused_entry=*/0, IsChain(options_)).Build(shape, rows);
+  // A pass is run several times over, and must find the same states each time.
+  std::fill(metadata.carried.begin(), metadata.carried.end(), -1);
+  return metadata;
 }
 
 absl::Status Runner::RunGraph(const PlanGraph& graph) {

@@ -39,6 +39,7 @@ TEST(ExpectedTensors, AreTheNamesOfEachFamily) {
   testing::ExpectGolden("checkpoint/kimi_k3.txt", TextOf(testing::SmallKimiK3()));
   testing::ExpectGolden("checkpoint/k3_dspark.txt", TextOf(testing::SmallK3Dspark()));
   testing::ExpectGolden("checkpoint/dflash.txt", TextOf(testing::SmallDflash()));
+  testing::ExpectGolden("checkpoint/mtp.txt", TextOf(testing::SmallMtp()));
 }
 
 TEST(ExpectedTensors, TheOtherMarkovHeadsHaveAProjectionMore) {
@@ -69,6 +70,21 @@ TEST(ExpectedTensors, OfThePublishedDraftHaveItsNumberOfTensorsAndParameters) {
   }
   EXPECT_EQ(tensors, 68);
   EXPECT_EQ(parameters, 3562312961);
+}
+
+// A module and its target share a checkpoint, and each passes over what is the other's.
+TEST(ExpectedTensors, AnMtpModuleAndItsTargetShareACheckpoint) {
+  ModelDescription target = testing::SmallDeepseek();
+  target.mtp_depth = 1;
+  EXPECT_TRUE(IsPassedOver(target, "layers.2.enorm.weight"));
+  EXPECT_FALSE(IsPassedOver(target, "layers.1.surplus"));
+  const ModelDescription module = testing::SmallMtp();
+  EXPECT_TRUE(IsPassedOver(module, "layers.1.self_attn.o_proj.weight"));
+  EXPECT_TRUE(IsPassedOver(module, "embed_tokens.weight"));
+  EXPECT_FALSE(IsPassedOver(module, "layers.2.surplus"));
+  ModelDescription two = module;
+  two.layers.push_back(two.layers.front());
+  EXPECT_THAT(TextOf(two), ::testing::HasSubstr("2 MTP modules"));
 }
 
 TEST(ExpectedTensors, BareNamesDropThePrefixesThatCheckpointsDifferIn) {

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "common/models/draft_of.h"
 #include "common/models/model_description.h"
 
 namespace kvasir::testing {
@@ -74,6 +75,14 @@ inline ModelDescription SmallK3Dspark(MarkovHead head = MarkovHead::kVanilla) {
                            .own_embedding = true,
                            .markov_head = head};
   return model;
+}
+
+// The module of multi-token prediction of SmallDeepseek.
+inline ModelDescription SmallMtp() {
+  ModelDescription target = SmallDeepseek();
+  target.mtp_depth = 1;
+  target.mtp_layers = {{0, kSmallMla, kSmallExperts}};
+  return *MtpDraft(target);
 }
 
 inline ModelDescription SmallDflash() {

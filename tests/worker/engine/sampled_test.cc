@@ -185,6 +185,7 @@ struct Case {
   bool scripted = false;  // drafts count as picked without chance
   MarkovHead markov_head = MarkovHead::kVanilla;
   bool dflash = false;
+  bool mtp = false;
   std::vector<StepCost> costs = {};  // not empty: rows are left out of the verify pass
 };
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
@@ -203,7 +204,8 @@ class SampledDistributionTest : public ::testing::TestWithParam<Case> {
                                                      .parents = 200,
                                                      .max_requests = kBatch,
                                                      .dflash = GetParam().dflash,
-                                                     .markov_head = GetParam().markov_head}),
+                                                     .markov_head = GetParam().markov_head,
+                                                     .mtp = GetParam().mtp}),
                              .costs = GetParam().costs};
     if (GetParam().scripted) {
       options.draft_override = [](const StepPlan&, std::span<std::int32_t>) {};
@@ -277,6 +279,12 @@ INSTANTIATE_TEST_SUITE_P(
         Case{.name = "block_dflash",
              .sampling = {.temperature = 3, .top_k = 6, .verify = VerifyMethod::kBlock},
              .dflash = true},
+        Case{.name = "standard_mtp",
+             .sampling = {.temperature = 3, .top_k = 6, .verify = VerifyMethod::kStandard},
+             .mtp = true},
+        Case{.name = "block_mtp",
+             .sampling = {.temperature = 3, .top_k = 6, .verify = VerifyMethod::kBlock},
+             .mtp = true},
         Case{.name = "block_rnn",
              .sampling = {.temperature = 3, .top_k = 6, .verify = VerifyMethod::kBlock},
              .markov_head = MarkovHead::kRnn}),

@@ -331,6 +331,37 @@ TEST(SchedulerTest, CancelAtAnyStepFreesEverything) {
   }
 }
 
+// Each running sequence has a seat of its own, and keeps it; one that leaves gives its seat to the next to
+// come.
+TEST(SchedulerTest, SequencesKeepTheirSeats) {
+  auto scheduler = *Scheduler::Create(MakeEnginePlan({.max_requests = 3}), "plan", Epoch(1), kSmallVocab);
+  const auto join = [&scheduler] {
+    return *scheduler->Join({.prompt = std::vector<std::int32_t>(3, 1), .max_tokens = 40});
+  };
+  std::map<SequenceId, std::int64_t> seats;
+  const auto run = [&](int steps) {
+    for (int i = 0; i < steps; ++i) {
+      const StepPlan step = *scheduler->NextStep();
+      StepOutcome outcome{.step = step.step};
+      std::set<std::int64_t> taken;
+      for (const StepSequence& part : step.sequences) {
+        EXPECT_TRUE(taken.insert(part.seat).second);
+        EXPECT_EQ(seats.try_emplace(part.id, part.seat).first->second, part.seat);
+        outcome.sequences.push_back({.id = part.id, .emitted = {4}});
+      }
+      KVASIR_ASSERT_OK(scheduler->Apply(outcome));
+    }
+  };
+  const SequenceId a = join();
+  const SequenceId b = join();
+  const SequenceId c = join();
+  run(8);
+  KVASIR_ASSERT_OK(scheduler->Cancel(b));
+  const SequenceId d = join();
+  run(4);
+  EXPECT_EQ(seats, (std::map<SequenceId, std::int64_t>{{a, 0}, {b, 1}, {c, 2}, {d, 1}}));
+}
+
 TEST(SchedulerTest, AFailedStepCancelsItsSequencesOnly) {
   const auto scheduler = MakeScheduler(MakeEnginePlan({}));
   KVASIR_ASSERT_OK(scheduler->Join(Request(4, 8, true)));

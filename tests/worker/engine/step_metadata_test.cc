@@ -166,6 +166,49 @@ TEST(StepMetadataTest, ABlockWhoseAnchorPredictsNothingHasARowMore) {
   EXPECT_TRUE(RowsOfDraftBlock(plan, sequence, kMask).tokens.empty());
 }
 
+// A chain draft keeps a token's row at the position before, and joins it with the state that was left there:
+// carried in the sequence's seat, or behind the seats in the rows of the target's last pass.
+TEST(StepMetadataTest, AChainsRowsStandOnePositionEarlier) {
+  const Plan plan = MakeEnginePlan({.mtp = true});  // 4 seats, blocks of 4 tokens
+  const MetadataBuilder builder(plan, RankPlace{}, /*unused_entry=*/0, /*chain=*/true);
+  StepSequence sequence = SequenceOf(plan, 9, 96, 30);
+  sequence.seat = 2;
+  StepSequence first = SequenceOf(plan, 0, 96, 40);
+  const PassMetadata context = builder.Build({.pass = Pass::kDraftContext, .requests = 2, .query_rows = 4},
+                                             {RowsOfChainContext(sequence, std::vector<std::int32_t>{7, 5}),
+                                              RowsOfChainContext(first, std::vector<std::int32_t>{1, 2, 3})});
+  EXPECT_EQ(context.token_ids, (std::vector<std::int32_t>{7, 5, 0, 0, 1, 2, 3, 0}));
+  EXPECT_EQ(context.positions, (std::vector<std::int64_t>{8, 9, 0, 0, 0, 0, 1, 0}));
+  EXPECT_EQ(context.previous, (std::vector<std::int32_t>{2, 4, 0, 0, 0, 8, 9, 0}));
+  EXPECT_EQ(context.carried, (std::vector<std::int64_t>{-1, 2, -1, -1, -1, -1, 0, -1}));
+  // A sequence's first token has no state before it, and no row.
+  EXPECT_EQ(context.groups[0].slots,
+            (std::vector<std::int64_t>{32 * 4, 32 * 4 + 1, -1, -1, -1, 40 * 4, 40 * 4 + 1, -1}));
+  EXPECT_EQ(context.groups[0].bounds, std::vector<std::int64_t>(8, 0));
+  EXPECT_TRUE(CheckMetadata(plan, testing::kSmallVocab, context).ok());
+
+  const PassMetadata block = builder.Build({.pass = Pass::kDraftBlock, .requests = 2, .query_rows = 3},
+                                           {RowsOfChainBlock(plan, sequence)});
+  EXPECT_EQ(block.positions, (std::vector<std::int64_t>{8, 9, 10, 0, 0, 0}));
+  EXPECT_EQ(block.previous, (std::vector<std::int32_t>{2, 0}));
+  EXPECT_EQ(block.groups[0].bounds, (std::vector<std::int64_t>{9, 10, 11, 0, 0, 0}));
+  EXPECT_TRUE(block.carried.empty());
+  EXPECT_TRUE(CheckMetadata(plan, testing::kSmallVocab, block).ok());
+  PassMetadata beyond = block;
+  beyond.previous[1] = 4;
+  EXPECT_FALSE(CheckMetadata(plan, testing::kSmallVocab, beyond).ok());
+  beyond = context;
+  beyond.carried[0] = 4;
+  EXPECT_FALSE(CheckMetadata(plan, testing::kSmallVocab, beyond).ok());
+  beyond = context;
+  beyond.previous.pop_back();
+  EXPECT_FALSE(CheckMetadata(plan, testing::kSmallVocab, beyond).ok());
+
+  const PassMetadata verify = builder.Build({.pass = Pass::kTargetVerify, .requests = 1, .query_rows = 4},
+                                            {RowsOfVerify(sequence, std::vector<std::int32_t>{1, 2, 3})});
+  EXPECT_TRUE(verify.previous.empty() && verify.carried.empty());
+}
+
 TEST(StepMetadataTest, RowsAtOrPastTheLimitArePadding) {
   const Plan plan = MakeEnginePlan({});
   struct Limit {

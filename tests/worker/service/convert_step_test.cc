@@ -13,7 +13,8 @@ namespace {
 TEST(ConvertStep, AStepComesBackAsItWent) {
   StepPlan step{.epoch = Epoch(3), .plan_id = std::string(64, 'a'), .step = 7, .kind = StepKind::kSpeculate};
   step.zero_parents = {ParentId(2), ParentId(5)};
-  StepSequence sequence{.id = SequenceId(9), .committed = 40, .limit = 64, .tokens = {11}, .pending = 2};
+  StepSequence sequence{
+      .id = SequenceId(9), .committed = 40, .limit = 64, .tokens = {11}, .pending = 2, .seat = 5};
   sequence.blocks = {{BlockId(4), BlockId(6)}, {}};
   sequence.sampling = {.temperature = 0.5, .top_k = 3, .top_p = 0.75, .seed = 1, .logprobs = true};
   step.sequences.push_back(sequence);
@@ -35,6 +36,7 @@ TEST(ConvertStep, AStepComesBackAsItWent) {
     EXPECT_EQ(its.limit, sequence.limit);
     EXPECT_EQ(its.tokens, sequence.tokens);
     EXPECT_EQ(its.pending, sequence.pending);
+    EXPECT_EQ(its.seat, sequence.seat);
     EXPECT_EQ(its.blocks, sequence.blocks);
     EXPECT_EQ(its.sampling, sequence.sampling);
   }

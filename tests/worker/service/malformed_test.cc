@@ -272,6 +272,9 @@ std::vector<Case> StepCases() {
           "NegativePending", [](R& r) { r.mutable_step()->mutable_sequences(0)->set_pending_tokens(-1); },
           kValueOutOfRange, "step.sequences[0].pending_tokens"),
       Step(
+          "NegativeSeat", [](R& r) { r.mutable_step()->mutable_sequences(0)->set_seat(-1); },
+          kValueOutOfRange, "step.sequences[0].seat"),
+      Step(
           "NegativeTopK",
           [](R& r) { r.mutable_step()->mutable_sequences(0)->mutable_sampling()->set_top_k(-1); },
           kValueOutOfRange, "step.sequences[0].sampling.top_k"),
