@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "common/base/limits.h"
 #include "planner/core/stage_text.h"
 
 namespace kvasir {
@@ -100,6 +101,10 @@ Canonical Canonicalize(PlanRequest request) {
   std::sort(r.ranks.begin(), r.ranks.end(), RankBefore);
   if (r.draft.has_value()) SortUnique(r.draft->target_taps);
   SortUnique(r.capacity_contexts);
+  // A chunk is part of a prompt. What is out of range stays for the rules to refuse.
+  if (r.context_tokens >= 1 && r.prefill_chunk <= kContextTokensMax) {
+    r.prefill_chunk = std::min(r.prefill_chunk, r.context_tokens);
+  }
   if (r.ranks.empty()) return out;
   out.arena_bytes = r.ranks.front().kv_memory;
   for (const RankMemory& rank : r.ranks) out.arena_bytes = std::min(out.arena_bytes, rank.kv_memory);

@@ -86,7 +86,7 @@ struct PlanRequest {
   std::int64_t context_tokens = 0;
   std::int64_t max_requests = 16;  // in one batch
   std::int64_t min_requests = 1;   // sequences of context_tokens that must be admitted for the request to fit
-  std::int64_t prefill_chunk = 2048;  // tokens
+  std::int64_t prefill_chunk = 2048;  // tokens; at most the context counts
   // Context lengths of the report's capacity table; empty: 8192, 32768, 131072 and context_tokens. Never part
   // of the plan.
   std::vector<std::int64_t> capacity_contexts;

@@ -39,7 +39,7 @@ struct CacheWord {
 };
 
 // One line a layer, sorted, so that the digest does not depend on the list's order.
-std::string DigestOf(const std::vector<CacheLayer>& layers) {
+std::string DigestOf(const std::vector<CacheLayer>& layers, bool anchor_row) {
   std::vector<std::string> lines;
   lines.reserve(layers.size());
   for (const CacheLayer& layer : layers) {
@@ -48,6 +48,7 @@ std::string DigestOf(const std::vector<CacheLayer>& layers) {
   }
   std::sort(lines.begin(), lines.end());
   std::string text = "kvasir.layers/1\n";
+  if (anchor_row) text += "anchor predicts nothing\n";
   for (const std::string& line : lines) text += line;
   return Sha256Hex(text);
 }
@@ -55,7 +56,7 @@ std::string DigestOf(const std::vector<CacheLayer>& layers) {
 }  // namespace
 
 ModelInput ExplicitInput(Role role, std::string name, std::vector<CacheLayer> layers,
-                         std::int64_t context_tokens) {
+                         std::int64_t context_tokens, bool anchor_row) {
   ModelInput input;
   for (CacheLayer& layer : layers) {
     if (layer.name.empty()) layer.name = absl::StrFormat("%s.layers.%d", RoleName(role), layer.id.index);
@@ -63,12 +64,13 @@ ModelInput ExplicitInput(Role role, std::string name, std::vector<CacheLayer> la
     input.layers_total = std::max<std::int64_t>(input.layers_total, std::int64_t{layer.id.index} + 1);
   }
   input.ref = {name.empty() ? absl::StrFormat("%s-layers", RoleName(role)) : std::move(name),
-               DigestOf(layers)};
+               DigestOf(layers, anchor_row)};
   input.context_tokens = context_tokens == 0 ? kContextTokensMax : context_tokens;
   if (role == Role::kDraft) {
     DraftFacts draft;
     draft.ref = input.ref;
     input.draft = draft;
+    input.draft_anchor_row = anchor_row;
   }
   input.layers = std::move(layers);
   return input;

@@ -165,6 +165,10 @@ absl::StatusOr<CacheLayer> LayerFromProto(const plan::v1::LayerSpec& spec, Role 
 }  // namespace
 
 absl::StatusOr<ModelInput> LayersFromProto(const plan::v1::LayerSpecList& list, Role role) {
+  if (list.anchor_predicts_nothing() && role == Role::kTarget) {
+    return FieldError(reason::kConflictingFields, "anchor_predicts_nothing",
+                      "anchor_predicts_nothing is set in the target's list; only a draft has an anchor");
+  }
   if (list.layers().empty()) {
     return MissingField("layers", "at least one layer");
   }
@@ -179,7 +183,8 @@ absl::StatusOr<ModelInput> LayersFromProto(const plan::v1::LayerSpecList& list, 
     }
     layers.push_back(*std::move(layer));
   }
-  return ExplicitInput(role, list.name(), std::move(layers), list.context_tokens());
+  return ExplicitInput(role, list.name(), std::move(layers), list.context_tokens(),
+                       list.anchor_predicts_nothing());
 }
 
 }  // namespace kvasir

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -14,8 +15,8 @@
 #include "common/base/status_macros.h"
 #include "common/base/typed_error.h"
 #include "worker/engine/pass_runner.h"
-#include "worker/engine/sequence_tables.h"
 #include "worker/engine/step_metadata.h"
+#include "worker/service/preflight_sequences.h"
 #include "worker/service/saved_states.h"
 
 namespace kvasir {
@@ -25,7 +26,6 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::int64_t kShrunkMlpPerRank = 16;
 constexpr std::int64_t kShrunkVocabPerRank = 512;
-constexpr std::int64_t kPromptTokensMax = 96;
 constexpr std::size_t kSnapshotBytesMax = std::size_t{256} << 20;
 
 absl::Status Failed(std::int32_t rank, std::string_view what) {
@@ -79,14 +79,10 @@ class Runner {
  private:
   absl::Status Build();
   absl::Status BuildOver(const ModelDescription& target, const std::optional<ModelDescription>& draft);
-  absl::Status FillSequences();
   absl::Status RunGraph(const PlanGraph& graph);
   absl::Status Compare(const PlanGraph& graph, const PassMetadata& metadata);
-  [[nodiscard]] PassMetadata MetadataOf(const PlanGraph& graph) const;
-  [[nodiscard]] SequenceRows RowsOf(Pass pass, const StepSequence& sequence) const;
   // A number that stands for the bytes of all parents in use.
   absl::StatusOr<std::size_t> ArenaFingerprint() const;
-  [[nodiscard]] std::vector<std::int32_t> TokensFrom(std::int64_t first, std::int64_t count) const;
 
   const PrepareSpec& spec_;
   const std::int32_t rank_;
@@ -95,16 +91,18 @@ class Runner {
   RankEngineOptions options_;
   std::unique_ptr<DeviceMemory> arena_;
   std::unique_ptr<PassRunner> passes_;
-  std::vector<StepSequence> sequences_;  // max_requests of them, prompts in the cache
-  SavedStates states_;                   // of sequences_, after their prompts
-  std::vector<float> logits_;            // of the pass run last
+  std::optional<PreflightSequences> sequences_;
+  SavedStates states_;         // of sequences_, after their prompts
+  std::vector<float> logits_;  // of the pass run last
   RankPreflight result_;
 };
 
 absl::StatusOr<RankPreflight> Runner::Run() {
   KVASIR_ASSIGN_OR_RETURN(result_.collective_bytes, CheckCollectives(rank_, tensor_));
   KVASIR_RETURN_IF_ERROR(Build());
-  KVASIR_RETURN_IF_ERROR(FillSequences());
+  KVASIR_ASSIGN_OR_RETURN(sequences_, PreflightSequences::Fill(options_, *passes_));
+  KVASIR_ASSIGN_OR_RETURN(
+      states_, SavedStates::Save(*backends_.device, spec_.plan, arena_->data(), sequences_->all()));
   for (const PlanGraph& graph : spec_.plan.graphs) KVASIR_RETURN_IF_ERROR(RunGraph(graph));
   for (const ComparedRows& compared : result_.comparisons) {
     if (compared.error_ppb <= compared.tolerance_ppb && compared.replay_equals_eager) continue;
@@ -159,86 +157,8 @@ absl::Status Runner::Build() {
   return absl::OkStatus();
 }
 
-std::vector<std::int32_t> Runner::TokensFrom(std::int64_t first, std::int64_t count) const {
-  std::vector<std::int32_t> tokens;
-  tokens.reserve(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < count; ++i) {
-    tokens.push_back(static_cast<std::int32_t>((first * 7 + i * 13 + 1) % options_.target.vocab));
-  }
-  return tokens;
-}
-
-absl::Status Runner::FillSequences() {
-  const Plan& plan = spec_.plan;
-  const std::int64_t rows_after = plan.draft_tokens + 2;
-  const std::int64_t prompt = std::max<std::int64_t>(
-      1, std::min({kPromptTokensMax, plan.prefill_chunk, plan.context_tokens - rows_after}));
-  const MetadataBuilder builder(plan, options_.place, /*unused_entry=*/0, IsChain(options_));
-  KVASIR_ASSIGN_OR_RETURN(SequenceTables tables, SequenceTables::Create(plan));
-  for (std::int64_t i = 0; i < plan.max_requests; ++i) {
-    absl::StatusOr<SequenceTable> table = tables.Reserve(std::min(prompt + rows_after, plan.context_tokens));
-    if (absl::IsResourceExhausted(table.status()) && i > 0)
-      break;  // a small arena: buckets beyond are padded
-    KVASIR_RETURN_IF_ERROR(table.status());
-    tables.Place(*table, 0, prompt + rows_after);
-    StepSequence sequence{.id = SequenceId(i), .limit = table->limit, .last_chunk = true, .seat = i};
-    sequence.tokens = TokensFrom(i, prompt);
-    sequence.blocks = table->columns;
-    SequenceRows rows = RowsOfPrefill(sequence);
-    const PassShape shape{.pass = Pass::kTargetPrefill, .requests = 1, .query_rows = prompt};
-    KVASIR_RETURN_IF_ERROR(passes_->Run(builder.Build(shape, {rows})));
-    if (plan.draft_tokens > 0) {
-      rows.attends = false;
-      if (IsChain(options_)) rows = RowsOfChainContext(sequence, sequence.tokens);
-      const PassShape context{.pass = Pass::kDraftContext, .requests = 1, .query_rows = prompt};
-      KVASIR_RETURN_IF_ERROR(passes_->Run(builder.Build(context, {rows})));
-    }
-    sequence.committed = prompt;
-    sequence.tokens = TokensFrom(i + 100, 1);
-    sequences_.push_back(std::move(sequence));
-  }
-  KVASIR_ASSIGN_OR_RETURN(states_, SavedStates::Save(*backends_.device, plan, arena_->data(), sequences_));
-  return absl::OkStatus();
-}
-
-SequenceRows Runner::RowsOf(Pass pass, const StepSequence& sequence) const {
-  const std::int64_t draft_tokens = spec_.plan.draft_tokens;
-  switch (pass) {
-    case Pass::kTargetVerify:
-      return RowsOfVerify(sequence,
-                          TokensFrom(sequence.id.value() + 200, DraftedTokens(sequence, draft_tokens)));
-    case Pass::kDraftContext:
-      if (IsChain(options_)) {
-        return RowsOfChainContext(
-            sequence, TokensFrom(sequence.id.value() + 200, DraftedTokens(sequence, draft_tokens) + 1));
-      }
-      return RowsOfContext(sequence, DraftedTokens(sequence, draft_tokens));
-    case Pass::kDraftBlock:
-      if (IsChain(options_)) return RowsOfChainBlock(spec_.plan, sequence);
-      return RowsOfDraftBlock(spec_.plan, sequence,
-                              static_cast<std::int32_t>(options_.draft->draft->mask_token));
-    case Pass::kTargetPrefill:
-    case Pass::kTargetDecode:
-      break;
-  }
-  return RowsOfDecode(sequence);
-}
-
-PassMetadata Runner::MetadataOf(const PlanGraph& graph) const {
-  std::vector<SequenceRows> rows;
-  for (const StepSequence& sequence : sequences_) {
-    if (static_cast<std::int64_t>(rows.size()) < graph.bucket) rows.push_back(RowsOf(graph.pass, sequence));
-  }
-  const PassShape shape{.pass = graph.pass, .requests = graph.bucket, .query_rows = graph.query_rows};
-  PassMetadata metadata =
-      MetadataBuilder(spec_.plan, options_.place, /*unused_entry=*/0, IsChain(options_)).Build(shape, rows);
-  // A pass is run several times over, and must find the same states each time.
-  std::fill(metadata.carried.begin(), metadata.carried.end(), -1);
-  return metadata;
-}
-
 absl::Status Runner::RunGraph(const PlanGraph& graph) {
-  const PassMetadata metadata = MetadataOf(graph);
+  const PassMetadata metadata = sequences_->MetadataOf(graph);
   KVASIR_RETURN_IF_ERROR(Compare(graph, metadata));
   std::vector<std::chrono::nanoseconds> times;
   for (std::int64_t i = 0; i < spec_.preflight->replays_per_graph; ++i) {

@@ -13,6 +13,11 @@ namespace {
 constexpr std::int64_t kArenaPerParent = 512;
 constexpr std::int64_t kPartsPreferred = 4;
 
+// As Canonicalize has it for a request of this context.
+std::int64_t ChunkOf(const Packed& packed, const SizeQuestion& question) {
+  return std::min(packed.request().prefill_chunk, question.context_tokens);
+}
+
 SearchBlock BlockOf(const Packed& packed, const PackedPool& pool, std::size_t place,
                     const BlockCandidate& candidate, const SizeQuestion& question) {
   const PoolDemand demand = DemandOf(packed, pool, place, candidate);
@@ -23,7 +28,7 @@ SearchBlock BlockOf(const Packed& packed, const PackedPool& pool, std::size_t pl
     block.blocks[i] = BlocksForSequence(demand, std::min(kObjectiveContexts[i], question.context_tokens));
   }
   block.blocks_needed = BlocksForRequests({.demand = demand}, question.min_requests, question.context_tokens,
-                                          packed.request().prefill_chunk);
+                                          ChunkOf(packed, question));
   return block;
 }
 

@@ -97,6 +97,20 @@ TEST(Misfit, SaysByHowMuchAndWhatWouldFit) {
   EXPECT_FALSE(Fits(request));
 }
 
+// A window's pool holds a chunk besides its sequences; a shorter context has shorter chunks.
+TEST(Misfit, TheLongestContextHasChunksOfItsOwn) {
+  PlanRequest request = testing::WindowRequest({.kv_memory_bytes = std::int64_t{6} << 20});
+  request.prefill_chunk = 8192;
+  const DoesNotFit misfit = MisfitOf(request);
+  EXPECT_GT(misfit.longest_context_tokens, 0);
+  EXPECT_LT(misfit.longest_context_tokens, request.prefill_chunk);
+  request.context_tokens = misfit.longest_context_tokens;
+  const Planned planned = PlannedOf(request);
+  EXPECT_EQ(planned.plan.prefill_chunk, misfit.longest_context_tokens);
+  request.context_tokens = misfit.longest_context_tokens + 1;
+  EXPECT_FALSE(Fits(request));
+}
+
 TEST(Misfit, OffersReplayBeforeAnythingElse) {
   const std::int64_t bytes = std::int64_t{1} << 30;
   const DoesNotFit misfit = MisfitOf(K3Request(

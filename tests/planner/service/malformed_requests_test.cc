@@ -167,6 +167,10 @@ std::vector<Case> Models() {
           "model_text_garbage", [](R& r) { r.mutable_draft()->set_model_text("not a model\n"); },
           "MODEL_TEXT_INVALID", "draft.model_text"),
       Plan(
+          "anchor_of_a_target",
+          [](R& r) { r.mutable_target()->mutable_layers()->set_anchor_predicts_nothing(true); },
+          "CONFLICTING_FIELDS", "target.layers.anchor_predicts_nothing"),
+      Plan(
           "zero_layers", [](R& r) { r.mutable_target()->mutable_layers(); }, "MISSING_FIELD",
           "target.layers.layers"),
       Plan(

@@ -104,6 +104,29 @@ TEST_F(PlannerServiceTest, ExplicitLayersPlanInAnyOrder) {
   EXPECT_EQ(first.target_model_text(), "");
 }
 
+// A draft's list may say that its blocks have a row more than they draft tokens.
+TEST_F(PlannerServiceTest, ExplicitDraftLayersHaveTheirRows) {
+  wire::CreatePlanRequest request = GoodLayersRequest();
+  plan::v1::LayerSpecList& draft = *request.mutable_draft()->mutable_layers();
+  *draft.add_layers() = request.target().layers().layers(0);
+  draft.mutable_layers(0)->set_role(plan::v1::MODEL_ROLE_DRAFT);
+  draft.mutable_layers(0)->set_causal(false);
+  request.mutable_options()->set_draft_tokens(5);
+  for (const bool anchor : {false, true}) {
+    draft.set_anchor_predicts_nothing(anchor);
+    wire::CreatePlanResponse response;
+    KVASIR_ASSERT_OK(Call(&wire::PlannerService::Stub::CreatePlan, request, response));
+    ASSERT_TRUE(response.has_plan()) << response.DebugString();
+    std::int32_t rows = 0;
+    for (const plan::v1::Pool& pool : response.plan().plan().pools()) {
+      for (const plan::v1::Group& group : pool.groups()) {
+        if (group.role() == plan::v1::MODEL_ROLE_DRAFT) rows = group.block_row_count();
+      }
+    }
+    EXPECT_EQ(rows, anchor ? 6 : 5);
+  }
+}
+
 TEST_F(PlannerServiceTest, LackOfMemoryIsAnAnswerWithTheShortfall) {
   wire::CreatePlanRequest request = GoodPlanRequest();
   request.mutable_options()->set_kv_memory_bytes(0, 40'000);

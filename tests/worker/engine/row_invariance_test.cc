@@ -23,12 +23,13 @@ struct Case {
   Topology topology;
   std::optional<StateRollback> rollback = std::nullopt;  // of a hybrid target; nullopt: MLA alone
   bool experts = false;
+  bool mtp = false;
 };
 
 std::string NameOfCase(const Case& c) {
-  return absl::StrFormat("tp%d_dcp%d%s%s", c.topology.tp, c.topology.dcp,
+  return absl::StrFormat("tp%d_dcp%d%s%s%s", c.topology.tp, c.topology.dcp,
                          c.rollback.has_value() ? absl::StrFormat("_%s", StateRollbackName(*c.rollback)) : "",
-                         c.experts ? "_experts" : "");
+                         c.experts ? "_experts" : "", c.mtp ? "_mtp" : "");
 }
 void PrintTo(const Case& c, std::ostream* out) { *out << NameOfCase(c); }
 
@@ -50,7 +51,8 @@ Plan PlanOf(const Case& c, std::int64_t draft_tokens, std::int64_t max_requests)
                          .context_tokens = 200,
                          .hybrid = c.rollback.has_value(),
                          .rollback = c.rollback.value_or(StateRollback::kSnapshots),
-                         .experts = c.experts});
+                         .experts = c.experts,
+                         .mtp = c.mtp});
 }
 
 bool SameBits(std::span<const float> a, std::span<const float> b) {
@@ -159,14 +161,13 @@ TEST_P(RowInvarianceTest, OverPageIds) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, RowInvarianceTest,
-                         ::testing::Values(Case{{1, 1, 1}}, Case{{2, 1, 1}}, Case{{2, 2, 1}},
-                                           Case{{1, 1, 1}, StateRollback::kSnapshots},
-                                           Case{{1, 1, 1}, StateRollback::kReplay},
-                                           Case{{2, 2, 1}, StateRollback::kReplay},
-                                           Case{{1, 1, 1}, std::nullopt, true},
-                                           Case{{2, 2, 1}, std::nullopt, true}),
-                         [](const auto& its) { return NameOfCase(its.param); });
+INSTANTIATE_TEST_SUITE_P(
+    , RowInvarianceTest,
+    ::testing::Values(Case{{1, 1, 1}}, Case{{2, 1, 1}}, Case{{2, 2, 1}},
+                      Case{{1, 1, 1}, StateRollback::kSnapshots}, Case{{1, 1, 1}, StateRollback::kReplay},
+                      Case{{2, 2, 1}, StateRollback::kReplay}, Case{{1, 1, 1}, std::nullopt, true},
+                      Case{{2, 2, 1}, std::nullopt, true}, Case{.topology = {2, 2, 1}, .mtp = true}),
+    [](const auto& its) { return NameOfCase(its.param); });
 
 // Everything that a run computes: logits of every pass on every rank, and the arenas after each step.
 struct Trace {
@@ -268,7 +269,8 @@ INSTANTIATE_TEST_SUITE_P(, ReplayTest,
                                            Case{{1, 1, 1}, StateRollback::kSnapshots},
                                            Case{{2, 2, 1}, StateRollback::kReplay},
                                            Case{{1, 1, 1}, std::nullopt, true},
-                                           Case{{4, 2, 1}, std::nullopt, true}),
+                                           Case{{4, 2, 1}, std::nullopt, true},
+                                           Case{.topology = {2, 2, 1}, .mtp = true}),
                          [](const auto& its) { return NameOfCase(its.param); });
 
 }  // namespace
