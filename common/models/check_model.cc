@@ -200,6 +200,14 @@ void CheckDraft(FaultKeeper& check, const ModelDescription& model, const DraftSh
                 absl::StrFormat("expected a token below vocab = %d", model.vocab));
   check.Range("draft taps", static_cast<std::int64_t>(draft.target_taps.size()),
               EngineTaps(draft.method) ? 0 : 1, kLayersMax);
+  if (draft.method == DraftMethod::kMtp) {
+    check.Require(draft.target_taps.empty(), "draft taps",
+                  static_cast<std::int64_t>(draft.target_taps.size()),
+                  "MTP modules read the target's last state, and tap no layer");
+    check.Require(draft.markov_rank == 0 && !draft.confidence_head, "draft markov_rank", draft.markov_rank,
+                  "MTP modules have no Markov or confidence head");
+    check.Require(draft.causal, "draft causal", 0, "MTP modules draft one token after the other");
+  }
   check.Range("draft target_layers", draft.target_layers, 0, kLayersMax);
   std::int64_t previous = -1;
   for (const std::int64_t tap : draft.target_taps) {

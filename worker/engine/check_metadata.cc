@@ -149,15 +149,15 @@ absl::Status CheckDraws(const GroupContext& at, const PassMetadata& metadata) {
   return absl::OkStatus();
 }
 
-// Of chain drafts; others have none of these.
-absl::Status CheckCarried(const GroupContext& at, const Plan& plan, const PassMetadata& metadata) {
+// The states that rows of a chain draft start from and leave; other passes have none.
+absl::Status CheckCarried(const GroupContext& at, const Plan& plan, const PassMetadata& metadata,
+                          bool chain) {
   const PassShape& shape = metadata.shape;
-  const bool context = shape.pass == Pass::kDraftContext;
-  if (metadata.previous.empty() && metadata.carried.empty()) return absl::OkStatus();
-  const auto starts = static_cast<std::size_t>(context ? shape.rows() : shape.requests);
+  const bool draft = chain && RoleOf(shape.pass) == Role::kDraft;
+  const bool context = draft && shape.pass == Pass::kDraftContext;
+  const auto starts = static_cast<std::size_t>(!draft ? 0 : context ? shape.rows() : shape.requests);
   const auto carries = static_cast<std::size_t>(context ? shape.rows() : 0);
-  if (RoleOf(shape.pass) != Role::kDraft || metadata.previous.size() != starts ||
-      metadata.carried.size() != carries) {
+  if (metadata.previous.size() != starts || metadata.carried.size() != carries) {
     return absl::InvalidArgumentError(
         absl::StrFormat("%s: %d states to start from and %d carried, want %d and %d", at.where,
                         metadata.previous.size(), metadata.carried.size(), starts, carries));
@@ -193,7 +193,7 @@ absl::Status CheckGroup(const Plan& plan, const PassMetadata& metadata, const Gr
 
 }  // namespace
 
-absl::Status CheckMetadata(const Plan& plan, std::int64_t vocab, const PassMetadata& metadata) {
+absl::Status CheckMetadata(const Plan& plan, std::int64_t vocab, const PassMetadata& metadata, bool chain) {
   const PassShape& shape = metadata.shape;
   const auto rows = static_cast<std::size_t>(shape.rows());
   if (metadata.token_ids.size() != rows || metadata.positions.size() != rows ||
@@ -217,7 +217,7 @@ absl::Status CheckMetadata(const Plan& plan, std::int64_t vocab, const PassMetad
     if (anchor < 0 || anchor >= vocab) return Refuse(at, "anchors", request, anchor, tokens);
   }
   KVASIR_RETURN_IF_ERROR(CheckDraws(at, metadata));
-  KVASIR_RETURN_IF_ERROR(CheckCarried(at, plan, metadata));
+  KVASIR_RETURN_IF_ERROR(CheckCarried(at, plan, metadata, chain));
   for (const GroupMetadata& group : metadata.groups) {
     KVASIR_RETURN_IF_ERROR(CheckGroup(plan, metadata, group));
   }

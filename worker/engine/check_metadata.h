@@ -17,7 +17,9 @@ namespace kvasir {
 // bound are never looked at, so what stands in them is not judged. In a recurrent group also a state copy
 // that the pool does not have, and more replayed or kept rows than its ring holds; looked at are the copies
 // that are read or written, and copy 0, which holds the histories.
-[[nodiscard]] absl::Status CheckMetadata(const Plan& plan, std::int64_t vocab, const PassMetadata& metadata);
+// `chain`: the plan's draft is a chain draft, whose passes say which states their rows start from.
+[[nodiscard]] absl::Status CheckMetadata(const Plan& plan, std::int64_t vocab, const PassMetadata& metadata,
+                                         bool chain = false);
 
 }  // namespace kvasir
 

@@ -49,6 +49,24 @@ absl::Status Conflict(const std::string& field, std::string message) {
   return FieldError(reason::kConflictingFields, field, std::move(message));
 }
 
+// A chain reads the target's last state as wide as its own, and has nothing behind its head.
+absl::Status CheckChain(const ModelDescription& target, const ModelDescription& draft) {
+  const DraftShape& shape = *draft.draft;
+  if (draft.hidden != target.hidden) {
+    return Conflict(
+        "draft.hidden",
+        absl::StrFormat("hidden size %d of a draft that joins the target's states is not their %d",
+                        draft.hidden, target.hidden));
+  }
+  if (!shape.target_taps.empty() || shape.markov_rank > 0 || shape.confidence_head || !shape.causal) {
+    return Conflict(
+        "draft", absl::StrFormat("the draft %s drafts one token after the other, and has taps, a Markov or "
+                                 "confidence head, or rows that are not causal; give none of them",
+                                 draft.name));
+  }
+  return absl::OkStatus();
+}
+
 // What the two descriptions must agree on.
 absl::Status CheckPair(const ModelDescription& target, const ModelDescription& draft) {
   if (!draft.draft.has_value()) {
@@ -78,7 +96,8 @@ absl::Status CheckPair(const ModelDescription& target, const ModelDescription& d
                       absl::StrFormat("tap %d is not one of the target's %d layers", tap, layers));
     }
   }
-  if (shape.target_taps.empty() && !shape.IsChain()) {
+  if (shape.method == DraftMethod::kMtp) return CheckChain(target, draft);
+  if (shape.target_taps.empty()) {
     return Conflict("draft.target_taps", "the draft taps no target layer");
   }
   if (shape.method == DraftMethod::kDflash && target.residual_block > 0) {

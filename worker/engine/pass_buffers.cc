@@ -105,7 +105,7 @@ absl::StatusOr<PassBuffers> PassBuffers::Create(Backend& backend, const Plan& pl
     buffers.outputs_.carries = reinterpret_cast<float*>(base + carries);
     buffers.outputs_.taps = buffers.outputs_.carries + seats * sizes.tap_columns;
     buffers.outputs_.seats = seats;
-    // What no sequence has left yet is read for padding.
+    // A pass without sequences, which tests and captures run, starts from a state too.
     KVASIR_RETURN_IF_ERROR(backend.Zero(base + carries, Bytes(BytesOf<float>(seats * sizes.tap_columns))));
   }
   buffers.outputs_.fault = reinterpret_cast<std::int32_t*>(base + fault);

@@ -49,7 +49,7 @@ absl::Status PassRunner::BeginStep() {
 }
 
 absl::Status PassRunner::Run(const PassMetadata& metadata, bool wants_logits) {
-  KVASIR_RETURN_IF_ERROR(CheckMetadata(options_.plan, options_.target.vocab, metadata));
+  KVASIR_RETURN_IF_ERROR(CheckMetadata(options_.plan, options_.target.vocab, metadata, IsChain(options_)));
   KVASIR_RETURN_IF_ERROR(buffers_.Upload(backend_, metadata));
   KVASIR_RETURN_IF_ERROR(Launch(metadata, wants_logits));
   KVASIR_RETURN_IF_ERROR(CollectFault(metadata.shape.pass));
@@ -61,7 +61,7 @@ absl::Status PassRunner::Run(const PassMetadata& metadata, bool wants_logits) {
 }
 
 absl::Status PassRunner::RunEagerly(Backend& backend, const PassMetadata& metadata) {
-  KVASIR_RETURN_IF_ERROR(CheckMetadata(options_.plan, options_.target.vocab, metadata));
+  KVASIR_RETURN_IF_ERROR(CheckMetadata(options_.plan, options_.target.vocab, metadata, IsChain(options_)));
   KVASIR_RETURN_IF_ERROR(buffers_.Upload(backend_, metadata));
   KVASIR_RETURN_IF_ERROR(backend.Run(BuildList(metadata.shape, /*wants_logits=*/true)));
   KVASIR_RETURN_IF_ERROR(CollectFault(metadata.shape.pass));

@@ -65,7 +65,13 @@ absl::Status CheckModel(const PlanGroup& group, const ModelDescription& model) {
   if (!known || model.draft->head_vocab != 0) {
     return Unsupported(group, "its draft is not DSpark, DFlash or MTP with the whole vocabulary");
   }
-  if (method == DraftMethod::kMtp && (model.layers.size() != 1 || model.residual_block != 0)) {
+  if (method == DraftMethod::kMtp && model.residual_block != 0) {
+    return Unsupported(group, "its draft has MTP modules with attention over residuals");
+  }
+  if (method == DraftMethod::kMtp && !group.behaviour.causal) {
+    return Unsupported(group, "its rows are not causal, and an MTP module drafts one after the other");
+  }
+  if (method == DraftMethod::kMtp && model.layers.size() != 1) {
     return Unsupported(group,
                        absl::StrFormat("its draft has %d MTP modules, and one is run", model.layers.size()));
   }

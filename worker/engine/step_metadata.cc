@@ -124,7 +124,10 @@ PassMetadata MetadataBuilder::Build(const PassShape& shape, const std::vector<Se
 void MetadataBuilder::FillChain(const PassShape& shape, const std::vector<SequenceRows>& rows,
                                 PassMetadata& out) const {
   const bool context = shape.pass == Pass::kDraftContext;
-  out.previous.assign(static_cast<std::size_t>(context ? shape.rows() : shape.requests), 0);
+  // Padding starts from a state of the step itself: what a failed sequence left in another seat may be no
+  // number, and would fail the step of others.
+  const auto padding = static_cast<std::int32_t>(rows.empty() ? 0 : rows.front().sequence->seat);
+  out.previous.assign(static_cast<std::size_t>(context ? shape.rows() : shape.requests), padding);
   if (context) out.carried.assign(static_cast<std::size_t>(shape.rows()), -1);
   for (std::size_t request = 0; request < rows.size(); ++request) {
     const std::size_t first = request * static_cast<std::size_t>(shape.query_rows);

@@ -4,7 +4,8 @@
 //
 // Replay contract (DESIGN section 3): every entry up to the padded shape is written each time. A padded row
 // has token 0, position 0, slot -1, bound 0 and draw 0; a padded request's table is block 0, the null block,
-// and its temperature 0.
+// and its temperature 0. Of a chain draft it carries no state on, and starts from that of the pass's first
+// sequence.
 //
 // Recurrent groups. A sequence has `copies` copies of its state (the pool's lifetime): the state that has
 // taken in t tokens stands in copy t mod copies. So a verify of N + 1 rows over 1 + N copies leaves the state

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 
 #include "common/models/catalogue.h"
@@ -76,6 +77,23 @@ TEST(EagleDraft, KeepsADraftOfItsMethodAndRefusesAnother) {
   EXPECT_EQ(*same, eagle3);
   EXPECT_THAT(EagleDraft(Catalogued("qwen3-8b-dflash"), DraftMethod::kEagle3),
               StatusIs(absl::StatusCode::kFailedPrecondition, "another method"));
+}
+
+// What a hand-written description may not say of a module.
+TEST(DraftOf, AnMtpModuleHasNoTapsNoHeadsAndIsCausal) {
+  const ModelDescription good = MtpDraft(FindInCatalogue("deepseek-v3").value()).value();
+  ASSERT_FALSE(FindModelFault(good).has_value());
+  const std::function<void(DraftShape&)> changes[] = {
+      [](DraftShape& d) { d.target_taps = {0, 1}; },
+      [](DraftShape& d) { d.markov_rank = 4; },
+      [](DraftShape& d) { d.confidence_head = true; },
+      [](DraftShape& d) { d.causal = false; },
+  };
+  for (const auto& change : changes) {
+    ModelDescription bad = good;
+    change(*bad.draft);
+    EXPECT_TRUE(FindModelFault(bad).has_value());
+  }
 }
 
 }  // namespace

@@ -11,6 +11,14 @@
 namespace kvasir::testing {
 namespace {
 
+// As MtpDraft leaves a module's shape.
+void MakeMtp(ModelDescription& draft) {
+  draft.draft = DraftShape{.method = DraftMethod::kMtp,
+                           .causal = true,
+                           .target_taps = {},
+                           .target_hidden = draft.draft->target_hidden};
+}
+
 struct RefusalCase {
   const char* name;
   std::function<void(Plan&, ModelRanksOptions&)> change;
@@ -169,6 +177,33 @@ const RefusalCase kCases[] = {
      "tap 3 is not one of the target's 3 layers"},
     {"no taps", [](Plan&, ModelRanksOptions& o) { o.draft->draft->target_taps = {}; }, kInvalid,
      "taps no target layer"},
+    {"MTP of another width",
+     [](Plan&, ModelRanksOptions& o) {
+       MakeMtp(*o.draft);
+       o.draft->hidden = 64;
+       o.draft->draft->own_embedding = o.draft->draft->own_head = true;
+     },
+     kInvalid, "hidden size 64 of a draft that joins the target's states is not their 48"},
+    {"MTP with taps",
+     [](Plan&, ModelRanksOptions& o) {
+       MakeMtp(*o.draft);
+       o.draft->draft->target_taps = {0, 1};
+     },
+     kInvalid, "drafts one token after the other, and has taps"},
+    {"MTP with a confidence head",
+     [](Plan&, ModelRanksOptions& o) {
+       MakeMtp(*o.draft);
+       o.draft->draft->confidence_head = true;
+     },
+     kInvalid, "drafts one token after the other, and has taps, a Markov or confidence head"},
+    {"MTP in a group that is not causal", [](Plan&, ModelRanksOptions& o) { MakeMtp(*o.draft); },
+     kUnimplemented, "its rows are not causal, and an MTP module drafts one after the other"},
+    {"several MTP modules",
+     [](Plan& p, ModelRanksOptions& o) {
+       MakeMtp(*o.draft);
+       Draft(p).behaviour.causal = true;
+     },
+     kUnimplemented, "its draft has 2 MTP modules, and one is run"},
     {"not a draft", [](Plan&, ModelRanksOptions& o) { o.draft->draft.reset(); }, kInvalid, "is not a draft"},
 };
 

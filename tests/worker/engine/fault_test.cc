@@ -93,6 +93,39 @@ TEST_P(NanTest, InAnyOneRanksLivePagesFailsTheStepEverywhere) {
   }
 }
 
+// What a failed sequence left in its seat, where a chain draft starts from, is nobody else's: not even
+// padding reads it.
+TEST(ChainDraftFaultTest, AFreedSeatsStateHarmsNobody) {
+  auto rig = EngineRig::Create({.plan = MakeEnginePlan({.mtp = true})});
+  KVASIR_ASSERT_OK(rig);
+  Scheduler& scheduler = (*rig)->scheduler();
+  std::vector<Tokens32> prompts;
+  for (std::int64_t i = 0; i < 4; ++i) {
+    prompts.push_back(MakePrompt(7, i));
+    KVASIR_ASSERT_OK(scheduler.Join({.prompt = prompts.back(), .max_tokens = 20}));
+  }
+  // The first one, in seat 0, fails alone, before the others have begun.
+  const auto prefilled = (*rig)->Step();
+  KVASIR_ASSERT_OK(prefilled);
+  ASSERT_EQ((*rig)->last_step().kind, StepKind::kPrefill);
+  (*rig)->PlantNan(0, (*rig)->last_step().sequences[0], Role::kTarget);
+  const std::optional<StepPlan> step = scheduler.NextStep();
+  ASSERT_TRUE(step.has_value());
+  ASSERT_EQ(step->kind, StepKind::kSpeculate);
+  EXPECT_THAT((*rig)->ExecuteOnAll(*step)[0], StatusIs(absl::StatusCode::kDataLoss, "target_verify"));
+  ASSERT_EQ(scheduler.FailStep().size(), 1U);
+  // Three run in seats 1 to 3, in graphs of four.
+  const auto tokens = (*rig)->Drain();
+  KVASIR_ASSERT_OK(tokens);
+  auto fresh = EngineRig::Create({.plan = (*rig)->plan()});
+  KVASIR_ASSERT_OK(fresh);
+  const auto want = DecodeAll(**fresh, {prompts[1], prompts[2], prompts[3]}, 20, true);
+  KVASIR_ASSERT_OK(want);
+  for (std::int64_t i = 1; i < 4; ++i) {
+    EXPECT_EQ(tokens->at(SequenceId(i)), want->at(static_cast<std::size_t>(i - 1)));
+  }
+}
+
 // The counter-proof: with a context of 20 tokens each rank holds exactly its share of them, and nothing else.
 TEST_P(NanTest, EachRankHoldsItsShareOfTheContext) {
   auto rig = EngineRig::Create({.plan = PlanOf(GetParam())});

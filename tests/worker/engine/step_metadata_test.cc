@@ -179,30 +179,38 @@ TEST(StepMetadataTest, AChainsRowsStandOnePositionEarlier) {
                                               RowsOfChainContext(first, std::vector<std::int32_t>{1, 2, 3})});
   EXPECT_EQ(context.token_ids, (std::vector<std::int32_t>{7, 5, 0, 0, 1, 2, 3, 0}));
   EXPECT_EQ(context.positions, (std::vector<std::int64_t>{8, 9, 0, 0, 0, 0, 1, 0}));
-  EXPECT_EQ(context.previous, (std::vector<std::int32_t>{2, 4, 0, 0, 0, 8, 9, 0}));
+  EXPECT_EQ(context.previous, (std::vector<std::int32_t>{2, 4, 2, 2, 0, 8, 9, 2}));
   EXPECT_EQ(context.carried, (std::vector<std::int64_t>{-1, 2, -1, -1, -1, -1, 0, -1}));
   // A sequence's first token has no state before it, and no row.
   EXPECT_EQ(context.groups[0].slots,
             (std::vector<std::int64_t>{32 * 4, 32 * 4 + 1, -1, -1, -1, 40 * 4, 40 * 4 + 1, -1}));
   EXPECT_EQ(context.groups[0].bounds, std::vector<std::int64_t>(8, 0));
-  EXPECT_TRUE(CheckMetadata(plan, testing::kSmallVocab, context).ok());
+  const auto accepted = [&plan](const PassMetadata& metadata, bool chain = true) {
+    return CheckMetadata(plan, testing::kSmallVocab, metadata, chain).ok();
+  };
+  EXPECT_TRUE(accepted(context));
+  EXPECT_FALSE(accepted(context, /*chain=*/false));
 
   const PassMetadata block = builder.Build({.pass = Pass::kDraftBlock, .requests = 2, .query_rows = 3},
                                            {RowsOfChainBlock(plan, sequence)});
   EXPECT_EQ(block.positions, (std::vector<std::int64_t>{8, 9, 10, 0, 0, 0}));
-  EXPECT_EQ(block.previous, (std::vector<std::int32_t>{2, 0}));
+  EXPECT_EQ(block.previous, (std::vector<std::int32_t>{2, 2}));
   EXPECT_EQ(block.groups[0].bounds, (std::vector<std::int64_t>{9, 10, 11, 0, 0, 0}));
   EXPECT_TRUE(block.carried.empty());
-  EXPECT_TRUE(CheckMetadata(plan, testing::kSmallVocab, block).ok());
+  EXPECT_TRUE(accepted(block));
   PassMetadata beyond = block;
   beyond.previous[1] = 4;
-  EXPECT_FALSE(CheckMetadata(plan, testing::kSmallVocab, beyond).ok());
+  EXPECT_FALSE(accepted(beyond));
   beyond = context;
   beyond.carried[0] = 4;
-  EXPECT_FALSE(CheckMetadata(plan, testing::kSmallVocab, beyond).ok());
+  EXPECT_FALSE(accepted(beyond));
+  beyond = context;
+  beyond.previous.clear();
+  beyond.carried.clear();
+  EXPECT_FALSE(accepted(beyond));
   beyond = context;
   beyond.previous.pop_back();
-  EXPECT_FALSE(CheckMetadata(plan, testing::kSmallVocab, beyond).ok());
+  EXPECT_FALSE(accepted(beyond));
 
   const PassMetadata verify = builder.Build({.pass = Pass::kTargetVerify, .requests = 1, .query_rows = 4},
                                             {RowsOfVerify(sequence, std::vector<std::int32_t>{1, 2, 3})});
