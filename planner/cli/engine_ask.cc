@@ -54,10 +54,11 @@ absl::Status FindModels(const CommandLine& line, EngineAsk& ask, std::optional<s
                                         std::string(target.status().message())));
   }
   launch.target = std::move(target->model);
+  launch.is_copy = target->is_copy;
   checkpoint = target->checkpoint_bytes;
   std::optional<std::string> draft = line.Value("draft");
   // MTP layers lie in the target's checkpoint, which some commands name again.
-  const bool own = options.spec_model == options.model || options.spec_method.value_or("") == "ngram";
+  const bool own = options.spec_model == options.model || IsNgram(options);
   if (!draft.has_value() && !own) draft = options.spec_model;
   if (draft == kOwnLayersDraft) {
     if (!options.spec_method.has_value()) launch.options.spec_method = "mtp";

@@ -82,13 +82,16 @@ absl::StatusOr<LaunchModel> FindLaunchModel(std::string_view word,
   if (!catalogued && !config.empty() && overrides.has_value()) {
     KVASIR_ASSIGN_OR_RETURN(found.model, ReadWithOverrides(config, *overrides));
   } else {
-    const bool named = catalogued || config.empty();
-    absl::StatusOr<ModelDescription> model =
-        named ? CataloguedModel(word, overrides, notes) : ReadModel(word);
-    // Another form of name, or a file that is not there: its reader says what was expected.
-    if (absl::IsNotFound(model.status()) && named) model = ReadModel(word);
-    if (!model.ok()) return model.status();
-    found.model = *std::move(model);
+    absl::StatusOr<CataloguedModel> model = absl::NotFoundError("");
+    if (catalogued || config.empty()) model = FindCataloguedModel(word, overrides, notes);
+    if (absl::IsNotFound(model.status())) {
+      // A file; or another form of name, whose reader says what was expected.
+      KVASIR_ASSIGN_OR_RETURN(found.model, ReadModel(word));
+    } else {
+      if (!model.ok()) return model.status();
+      found.model = std::move(model->model);
+      found.is_copy = model->is_copy;
+    }
   }
   if (!catalogued && !config.empty()) {
     const fs::path index = config.parent_path() / "model.safetensors.index.json";

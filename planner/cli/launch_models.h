@@ -15,6 +15,7 @@ namespace kvasir::cli {
 
 struct LaunchModel {
   ModelDescription model;
+  bool is_copy = false;                          // EngineLaunch::is_copy
   std::optional<std::int64_t> checkpoint_bytes;  // of model.safetensors.index.json beside a config.json
 };
 

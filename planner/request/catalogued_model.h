@@ -13,11 +13,16 @@
 
 namespace kvasir {
 
+struct CataloguedModel {
+  ModelDescription model;
+  bool is_copy = false;  // of the model: its own configuration may say more of its length
+};
+
 // NotFound where neither the name nor what it is a copy of is in the catalogue; InvalidArgument for overrides
 // of another type or range. `notes` gets a sentence for a copy and for each override that changes nothing.
-[[nodiscard]] absl::StatusOr<ModelDescription> CataloguedModel(std::string_view name,
-                                                               const std::optional<std::string>& overrides,
-                                                               std::vector<std::string>& notes);
+[[nodiscard]] absl::StatusOr<CataloguedModel> FindCataloguedModel(std::string_view name,
+                                                                  const std::optional<std::string>& overrides,
+                                                                  std::vector<std::string>& notes);
 
 }  // namespace kvasir
 

@@ -12,8 +12,9 @@ using Names = std::vector<std::string_view>;
 
 constexpr std::int64_t kFewHeads = 16;  // of a rank; FlashMLA's sparse kernels pad them
 
-bool IsQuantised(const EngineLaunch& launch) {
-  const std::string said = launch.options.kv_cache_dtype.value_or("auto");
+bool IsQuantised(const EngineLaunch& launch, bool draft) {
+  std::string said = launch.options.kv_cache_dtype.value_or("auto");
+  if (draft) said = launch.options.spec_kv_cache_dtype.value_or(said);
   if (said == "auto") return launch.target.quantisation.cache_dtype == DType::kFp8E4M3;
   return said.substr(0, 3) == "fp8";
 }
@@ -50,7 +51,7 @@ std::string FirstOf(const EngineLaunch& launch, const ModelDescription& model, b
   if (!launch.device.has_value()) return "";
   const BackendLayers layers = BackendLayersOf(model);
   const bool latent = layers.kind == LayoutKind::kLatent;
-  const bool quantised = IsQuantised(launch);
+  const bool quantised = IsQuantised(launch, non_causal);
   const bool sharded = launch.options.decode_context_parallel.value_or(1) > 1;
   const BackendTest takes = [&](const BackendRow& row) {
     const auto& dtypes = row.facts.cache_dtypes;

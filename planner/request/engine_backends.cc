@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_format.h"
@@ -37,6 +38,11 @@ struct Judge {
 
   [[nodiscard]] bool Reads(const BackendRow& row) const {
     return kvasir::Reads(row, layers) && RunsOn(row, launch.device);
+  }
+  // Of the layers that are judged: a draft may say its own.
+  [[nodiscard]] std::string CacheDtype() const {
+    const std::string said = launch.options.spec_kv_cache_dtype.value_or("auto");
+    return named.draft && said != "auto" ? said : settings.cache_dtype;
   }
   // With the backends that pass the test.
   [[nodiscard]] absl::Status Refuse(const std::string& cannot, const BackendTest& test) const {
@@ -73,13 +79,13 @@ absl::Status CheckDevice(const Judge& judge, const std::vector<const BackendRow*
 
 absl::Status CheckCache(const Judge& judge, const std::vector<const BackendRow*>& rows) {
   const EngineSettings& settings = judge.settings;
-  if (const std::optional<DType> dtype = DtypeOf(settings.cache_dtype)) {
+  const std::string cache_dtype = judge.CacheDtype();
+  if (const std::optional<DType> dtype = DtypeOf(cache_dtype)) {
     const BackendTest stores = [&](const BackendRow& row) {
       const auto& dtypes = row.facts.cache_dtypes;
       return judge.Reads(row) && std::find(dtypes.begin(), dtypes.end(), *dtype) != dtypes.end();
     };
-    if (!AnyRow(rows, stores))
-      return judge.Refuse("does not read a cache of " + settings.cache_dtype, stores);
+    if (!AnyRow(rows, stores)) return judge.Refuse("does not read a cache of " + cache_dtype, stores);
   }
   if (!settings.block_was_said) return absl::OkStatus();
   const BackendTest pages = [&](const BackendRow& row) {
@@ -117,6 +123,11 @@ absl::Status CheckShardedContext(const Judge& judge, const std::vector<const Bac
       drafts);
 }
 
+// Whether rows of a drafted block see those behind them.
+bool IsNonCausal(const EngineLaunch& launch) {
+  return launch.draft.has_value() && launch.draft->draft.has_value() && !launch.draft->draft->causal;
+}
+
 absl::Status CheckOne(const EngineLaunch& launch, const EngineSettings& settings, const Named& named) {
   const std::vector<const BackendRow*> rows = RowsOfEngine(named.backend);
   if (rows.empty()) return absl::OkStatus();
@@ -131,20 +142,45 @@ absl::Status CheckOne(const EngineLaunch& launch, const EngineSettings& settings
         reads);
   }
   KVASIR_RETURN_IF_ERROR(CheckCache(judge, rows));
+  if (named.draft && IsNonCausal(launch)) {
+    const BackendTest runs = [&](const BackendRow& row) {
+      return judge.Reads(row) && row.facts.non_causal_multi_token;
+    };
+    if (!AnyRow(rows, runs)) {
+      return judge.Refuse("does not run the non-causal blocks of " + launch.draft->name, runs);
+    }
+  }
   return CheckShardedContext(judge, rows);
+}
+
+// Whether any layer keeps rows that an attention backend reads.
+bool HasCachedAttention(const ModelDescription& model) {
+  return std::any_of(model.layers.begin(), model.layers.end(), [](const ModelLayer& layer) {
+    return std::holds_alternative<AttentionShape>(layer.mixer) ||
+           std::holds_alternative<MlaShape>(layer.mixer);
+  });
 }
 
 // What the engine takes where nobody names a backend, on the device that the launch is for.
 absl::Status CheckUnsaid(const EngineLaunch& launch, const EngineSettings& settings) {
   if (!launch.device.has_value() || launch.did_start) return absl::OkStatus();
+  const bool looked_for = !settings.backend.empty() || !HasCachedAttention(launch.target);
+  if (!looked_for && !settings.of_one_size) {
+    return FieldError(
+        reason::kConflictingFields, "--attention-backend",
+        absl::StrFormat(
+            "no attention backend of the engine takes %s with a cache of %s%s on %s; the engine raises "
+            "ValueError; change one of them (docs/generated/backends.md)",
+            launch.target.name, settings.cache_dtype,
+            settings.block_was_said ? absl::StrFormat(" and blocks of %d", settings.block) : "",
+            std::string(launch.device->title)));
+  }
   if (!settings.backend.empty()) {
     const Named named{"--attention-backend", settings.backend, /*draft=*/false, /*said=*/false};
     const Judge judge{launch, settings, named, BackendLayersOf(launch.target)};
     KVASIR_RETURN_IF_ERROR(CheckShardedContext(judge, RowsOfEngine(settings.backend)));
   }
-  const bool blocks =
-      launch.draft.has_value() && launch.draft->draft.has_value() && !launch.draft->draft->causal;
-  const bool latent = blocks && HasLatent(*launch.draft);
+  const bool latent = IsNonCausal(launch) && HasLatent(*launch.draft);
   if (!latent || launch.options.spec_attention_backend.has_value() || settings.dcp <= 1)
     return absl::OkStatus();
   if (!NonCausalDraftBackendUnsaid(launch).empty()) return absl::OkStatus();
@@ -164,9 +200,9 @@ absl::Status CheckEngineBackends(const EngineLaunch& launch, const EngineSetting
   const bool drafts = !settings.spec_method.empty();
   if (launch.options.attention_backend.has_value()) {
     names.push_back({"--attention-backend", *launch.options.attention_backend, false});
-    // The draft takes the target's unless it names its own.
-    if (drafts && !launch.options.spec_attention_backend.has_value() && launch.draft.has_value() &&
-        HasLatent(*launch.draft) == HasLatent(launch.target)) {
+    // A DSpark draft takes the target's unless it names its own; others choose theirs.
+    if (settings.spec_method == "dspark" && !launch.options.spec_attention_backend.has_value() &&
+        launch.draft.has_value()) {
       names.push_back({"--attention-backend", *launch.options.attention_backend, true});
     }
   }

@@ -21,6 +21,8 @@ constexpr std::array<std::string_view, 5> kWithoutCache = {"ngram", "ngram_gpu",
 constexpr std::array<std::string_view, 8> kWithCache = {
     "draft_model", "eagle", "eagle3", "mtp", "dflash", "dspark", "extract_hidden_states", "custom_class"};
 
+constexpr std::int64_t kSuffixTokens = 24;
+
 // "deepseek_mtp", "qwen3_next_mtp" and the like are one method.
 std::string PlainMethod(const std::string& word) {
   constexpr std::string_view kMtp = "mtp";
@@ -30,15 +32,19 @@ std::string PlainMethod(const std::string& word) {
 
 std::string MethodOf(const EngineLaunch& launch) {
   if (launch.options.spec_method.has_value()) return PlainMethod(*launch.options.spec_method);
+  if (IsNgram(launch.options)) return "ngram";
   if (launch.draft.has_value()) {
-    return launch.draft->draft.has_value() ? std::string(EngineMethodOf(launch.draft->draft->method))
-                                           : "draft_model";
+    if (launch.draft->draft.has_value()) return std::string(EngineMethodOf(launch.draft->draft->method));
+    // The engine makes its MTP layers of every configuration that has some.
+    return launch.draft->mtp_layers.empty() ? "draft_model" : "mtp";
   }
-  // Without a method and a draft the target's own layers predict, where it has some.
-  if (launch.options.spec_tokens.has_value() && !launch.options.spec_model.has_value()) {
-    return launch.target.mtp_depth > 0 ? "mtp" : "ngram";
-  }
-  return "";
+  const bool own = launch.options.spec_model.has_value() && launch.options.spec_model == launch.options.model;
+  return own && !launch.target.mtp_layers.empty() ? "mtp" : "";
+}
+
+// The model whose layers predict, by method mtp.
+const ModelDescription& PredictingModel(const EngineLaunch& launch) {
+  return launch.draft.has_value() ? *launch.draft : launch.target;
 }
 
 absl::Status NoTokens(const std::string& method) {
@@ -51,9 +57,12 @@ absl::Status NoTokens(const std::string& method) {
 
 // What the engine takes where the command is silent; 0: it refuses.
 std::int64_t DefaultTokens(const EngineLaunch& launch, const std::string& method) {
-  if (method == "mtp") return launch.target.mtp_depth;
+  if (method == "suffix") return kSuffixTokens;
+  // Asked for by name only, the engine looks into no configuration.
+  if (method == "mtp") return launch.options.spec_model.has_value() ? PredictingModel(launch).mtp_depth : 0;
   if (!launch.draft.has_value() || !launch.draft->draft.has_value()) return 0;
-  if (method == "eagle" || method == "eagle3") return 0;  // whatever the draft says, it wants to be told
+  // Whatever these drafts say, it wants to be told.
+  if (method == "eagle" || method == "eagle3" || method == "dflash") return 0;
   return TrainedTokens(*launch.draft->draft);
 }
 
@@ -76,6 +85,17 @@ std::string_view EngineMethodOf(DraftMethod method) {
       return "dflash";
   }
   return "";
+}
+
+bool IsNgram(const LaunchOptions& options) {
+  const std::string method = options.spec_method.value_or("");
+  const std::string model = options.spec_model.value_or("");
+  return method == "ngram" || method == "[ngram]" ||
+         (method.empty() && (model == "ngram" || model == "[ngram]"));
+}
+
+bool DraftsWithoutModel(const LaunchOptions& options) {
+  return IsNgram(options) || DraftsWithoutCache(options.spec_method.value_or(""));
 }
 
 bool DraftsWithoutCache(std::string_view method) {
@@ -148,8 +168,10 @@ absl::StatusOr<Drafting> DraftingOf(const EngineLaunch& launch) {
   drafting.method = MethodOf(launch);
   if (drafting.method.empty()) {
     if (launch.options.spec_tokens.has_value() || launch.options.spec_model.has_value()) {
-      return FieldError(reason::kMissingField, "--speculative-config.method",
-                        "--speculative-config names no method, and no draft was found to tell it; add one");
+      return FieldError(
+          reason::kMissingField, "--speculative-config.method",
+          "--speculative-config names no model, and no method that needs none; the engine raises ValueError; "
+          "add \"model\" or \"method\"");
     }
     return drafting;
   }
@@ -157,15 +179,16 @@ absl::StatusOr<Drafting> DraftingOf(const EngineLaunch& launch) {
   KVASIR_RETURN_IF_ERROR(CheckDraftFits(launch, drafting.method));
   drafting.tokens = launch.options.spec_tokens.value_or(DefaultTokens(launch, drafting.method));
   if (drafting.tokens == 0) return NoTokens(drafting.method);
-  if (drafting.method == "mtp" && !launch.draft.has_value()) {
-    if (launch.target.mtp_layers.empty()) {
+  if (drafting.method == "mtp" && !PredictingModel(launch).draft.has_value()) {
+    const ModelDescription& model = PredictingModel(launch);
+    if (model.mtp_layers.empty()) {
       return FieldError(
           reason::kConflictingFields, "--speculative-config.method",
           absl::StrFormat("--speculative-config.method is mtp and %s has no MTP layers; use another "
                           "method, or a checkpoint that has them",
-                          launch.target.name));
+                          model.name));
     }
-    const std::int64_t depth = std::max<std::int64_t>(launch.target.mtp_depth, 1);
+    const std::int64_t depth = std::max<std::int64_t>(model.mtp_depth, 1);
     if (drafting.tokens > depth && drafting.tokens % depth != 0) {
       return FieldError(
           reason::kValueOutOfRange, "--speculative-config.num_speculative_tokens",
@@ -173,7 +196,7 @@ absl::StatusOr<Drafting> DraftingOf(const EngineLaunch& launch) {
                           "MTP layers predict; the engine raises ValueError",
                           drafting.tokens, depth));
     }
-    drafting.layers = launch.target.mtp_layers;
+    drafting.layers = model.mtp_layers;
     return drafting;
   }
   if (DraftsWithoutCache(drafting.method)) return drafting;

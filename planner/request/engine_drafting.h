@@ -28,6 +28,11 @@ struct Drafting {
 // Methods whose drafts keep nothing between steps, by the engine's word: n-grams, suffixes, Medusa's heads.
 [[nodiscard]] bool DraftsWithoutCache(std::string_view method);
 
+// Whether the options name n-grams, which some write as a model; and whether what they draft with is no
+// model's cache.
+[[nodiscard]] bool IsNgram(const LaunchOptions& options);
+[[nodiscard]] bool DraftsWithoutModel(const LaunchOptions& options);
+
 // InvalidArgument: a method without its draft, a draft without a number of tokens, MTP without MTP layers.
 [[nodiscard]] absl::StatusOr<Drafting> DraftingOf(const EngineLaunch& launch);
 

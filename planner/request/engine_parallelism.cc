@@ -60,7 +60,15 @@ absl::Status CheckShardedHeads(const Heads& heads, const EngineSettings& setting
 }  // namespace
 
 absl::Status CheckParallelism(const EngineLaunch& launch, const EngineSettings& settings) {
-  if (settings.tp % settings.dcp != 0) {
+  if (settings.pcp > 1) {
+    const std::int64_t all = settings.tp * settings.pcp;
+    if (settings.dcp != 1 && settings.dcp != settings.pcp && settings.dcp != all) {
+      return Refuse(kDcp,
+                    absl::StrFormat("%s %d beside --prefill-context-parallel-size %d; the engine raises "
+                                    "ValueError; use 1, %d or %d",
+                                    kDcp, settings.dcp, settings.pcp, settings.pcp, all));
+    }
+  } else if (settings.tp % settings.dcp != 0) {
     return Refuse(kDcp, absl::StrFormat("%s %d does not divide %s %d; the engine raises ValueError; use a "
                                         "divisor of %d",
                                         kDcp, settings.dcp, kTp, settings.tp, settings.tp));

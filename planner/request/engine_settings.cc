@@ -21,6 +21,9 @@ namespace kvasir {
 namespace {
 
 constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+// Tokens: the only blocks of DeepSeek-V4's kernels, and of an indexer's on NVIDIA's devices.
+constexpr std::int64_t kCompressedBlock = 256;
+constexpr std::int64_t kIndexerBlock = 64;
 
 template <class Test>
 bool AnyMixer(const ModelDescription& model, Test test) {
@@ -65,6 +68,9 @@ void SetBatch(const EngineLaunch& launch, EngineSettings& settings) {
   settings.max_num_seqs = said.max_num_seqs.value_or(doubled ? 2 * seqs : seqs);
   if (said.max_num_batched_tokens.has_value()) {
     settings.max_num_batched_tokens = *said.max_num_batched_tokens;
+    if (!said.max_num_seqs.has_value()) {
+      settings.max_num_seqs = std::min(settings.max_num_seqs, settings.max_num_batched_tokens);
+    }
     return;
   }
   settings.max_num_batched_tokens = doubled ? 2 * tokens : tokens;
@@ -174,15 +180,19 @@ void SetBlocks(const EngineLaunch& launch, EngineSettings& settings) {
   if (launch.options.attention_backend.has_value() && rows.empty() && !compressed) {
     settings.assumed.push_back("blocks of 16 tokens: backend " + settings.backend + " is not in the table");
   }
-  if (!rows.empty()) {
+  const bool cdna = launch.device.has_value() && launch.device->sm == 0;
+  if (compressed) {
+    settings.of_one_size = true;
+    settings.kernel_block = kCompressedBlock;
+    settings.block = kCompressedBlock;
+  } else if (IsSparse(launch.target) && !cdna) {
+    // The indexer's cache is registered first, and its kernels decide.
+    settings.of_one_size = true;
+    settings.kernel_block = kIndexerBlock;
+    settings.block = kIndexerBlock;
+  } else if (!rows.empty()) {
     settings.kernel_block = SmallestPage(*rows.front());
     settings.block = PreferredBlock(*rows.front());
-  } else if (compressed) {
-    settings.kernel_block = 64;
-    settings.block = 256;
-  } else if (IsSparse(launch.target)) {
-    settings.kernel_block = 64;
-    settings.block = 64;
   } else if (settings.backend.empty() && HasLatent(launch.target) && !HasStates(launch.target) &&
              !launch.options.block_size.has_value()) {
     settings.assumed.push_back(
@@ -190,6 +200,18 @@ void SetBlocks(const EngineLaunch& launch, EngineSettings& settings) {
   }
   settings.block_was_said = launch.options.block_size.has_value();
   settings.block = launch.options.block_size.value_or(settings.block);
+}
+
+// Blocks that the model's own kernels do not take, whatever the backend.
+absl::Status CheckBlocks(const EngineSettings& settings) {
+  if (!settings.block_was_said || !settings.of_one_size || settings.block % settings.kernel_block == 0) {
+    return absl::OkStatus();
+  }
+  return FieldError(
+      reason::kValueOutOfRange, "--block-size",
+      absl::StrFormat("--block-size %d is no multiple of %d, the block of the model's sparse kernels; "
+                      "the engine raises ValueError; use %d",
+                      settings.block, settings.kernel_block, settings.kernel_block));
 }
 
 }  // namespace
@@ -221,6 +243,7 @@ absl::StatusOr<EngineSettings> SettingsOf(const EngineLaunch& launch) {
   SetInFlight(launch, settings);
   SetCaching(launch, settings);
   SetBlocks(launch, settings);
+  KVASIR_RETURN_IF_ERROR(CheckBlocks(settings));
   SetCacheDtype(launch, settings);
   KVASIR_RETURN_IF_ERROR(CheckInterleave(launch, settings));
   KVASIR_RETURN_IF_ERROR(CheckEngineGraphs(launch, settings));

@@ -25,6 +25,8 @@ struct EngineLaunch {
   LaunchOptions options;
   EngineRelease release;
   std::optional<GpuRow> device;  // nullopt: not said; the device's defaults are assumed and listed
+  // The target is an original's description, whose length its copy may have stretched.
+  bool is_copy = false;
   bool did_start =
       false;  // it ran, perhaps in a fork: what the engine takes where nothing is said is not judged
 };
@@ -46,7 +48,8 @@ struct EngineSettings {
   std::int64_t kernel_block = 16;  // the smallest that the attention kernels take; tokens
   std::int64_t block = 16;         // before a hybrid's is raised; tokens
   bool block_was_said = false;
-  std::string spec_method;  // empty: no drafting
+  bool of_one_size = false;  // the model's kernels take multiples of kernel_block only, whatever the backend
+  std::string spec_method;   // empty: no drafting
   std::int64_t spec_tokens = 0;
   double gpu_memory_utilization = 0;
   std::vector<std::string> assumed;   // sentences: what was neither said nor follows from what was

@@ -78,7 +78,7 @@ class Changes {
       if (said_.kv_cache_dtype.value_or("auto") != name)
         Add("--kv-cache-dtype " + name, [name](LaunchOptions& o) { o.kv_cache_dtype = name; });
     }
-    for (const std::int64_t block : {16, 32, 64, 128}) {
+    for (const std::int64_t block : {16, 32, 64, 128, 256}) {
       if (said_.block_size.has_value() && said_.block_size != block)
         Add("--block-size " + std::to_string(block), [block](LaunchOptions& o) { o.block_size = block; });
     }

@@ -81,10 +81,10 @@ absl::StatusOr<std::vector<std::string>> WordsOf(const plan::v1::LaunchCommand& 
   return std::vector<std::string>(wire.words().begin(), wire.words().end());
 }
 
-absl::StatusOr<ModelDescription> Catalogued(const std::string& name,
-                                            const std::optional<std::string>& overrides,
-                                            std::vector<std::string>& notes) {
-  absl::StatusOr<ModelDescription> model = CataloguedModel(name, overrides, notes);
+absl::StatusOr<CataloguedModel> Catalogued(const std::string& name,
+                                           const std::optional<std::string>& overrides,
+                                           std::vector<std::string>& notes) {
+  absl::StatusOr<CataloguedModel> model = FindCataloguedModel(name, overrides, notes);
   if (absl::IsNotFound(model.status())) return WithReason(reason::kModelUnknown, "words", model.status());
   if (!model.ok()) return WithReason(ReasonOf(model.status()), "words", model.status());
   return model;
@@ -93,10 +93,10 @@ absl::StatusOr<ModelDescription> Catalogued(const std::string& name,
 // The draft that the command names, unless it lies in the target's checkpoint or keeps no cache.
 absl::StatusOr<std::optional<ModelDescription>> DraftOf(const LaunchOptions& said,
                                                         std::vector<std::string>& notes) {
-  const bool own = said.spec_model == said.model || DraftsWithoutCache(said.spec_method.value_or(""));
+  const bool own = said.spec_model == said.model || DraftsWithoutModel(said);
   if (own || !said.spec_model.has_value()) return std::optional<ModelDescription>();
-  KVASIR_ASSIGN_OR_RETURN(ModelDescription draft, Catalogued(*said.spec_model, std::nullopt, notes));
-  return std::optional<ModelDescription>(std::move(draft));
+  KVASIR_ASSIGN_OR_RETURN(CataloguedModel draft, Catalogued(*said.spec_model, std::nullopt, notes));
+  return std::optional<ModelDescription>(std::move(draft.model));
 }
 
 absl::StatusOr<std::vector<std::int64_t>> MemoryOf(const plan::v1::LaunchCommand& wire,
@@ -125,7 +125,10 @@ absl::StatusOr<plan::v1::EnginePrediction> AnswerLaunch(const plan::v1::LaunchCo
   std::vector<std::string> notes = std::move(command->notes);
   launch.options = std::move(command->options);
   const LaunchOptions& said = launch.options;
-  KVASIR_ASSIGN_OR_RETURN(launch.target, Catalogued(said.model.value_or(""), said.hf_overrides, notes));
+  KVASIR_ASSIGN_OR_RETURN(CataloguedModel target,
+                          Catalogued(said.model.value_or(""), said.hf_overrides, notes));
+  launch.target = std::move(target.model);
+  launch.is_copy = target.is_copy;
   KVASIR_ASSIGN_OR_RETURN(launch.draft, DraftOf(said, notes));
   KVASIR_ASSIGN_OR_RETURN(plan::v1::EnginePrediction prediction, PredictLaunch(launch, memory));
   for (const UnknownFlag& flag : command->unknown) prediction.add_unknown_flags(flag.word);

@@ -26,6 +26,7 @@ constexpr char kDraft[] = KVASIR_SOURCE_DIR "/tests/data/pair/draft";
 constexpr char kCheckpointRoot[] = "--checkpoint-root=" KVASIR_SOURCE_DIR "/tests/data";
 constexpr std::chrono::seconds kDrain{10};
 constexpr std::chrono::seconds kStopMax = kDrain + std::chrono::seconds(5);
+constexpr std::chrono::seconds kConnect{30};
 constexpr std::size_t kLogBytes = 4000;
 
 // Eight slots, and blocks for one request of the whole context or about seven short ones: both refusals
@@ -120,8 +121,11 @@ std::unique_ptr<wire::WorkerService::Stub> SoakServers::OwnConnection() const {
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return wire::WorkerService::NewStub(
-      grpc::CreateCustomChannel(workers_[0].address, grpc::InsecureChannelCredentials(), arguments));
+  const auto channel =
+      grpc::CreateCustomChannel(workers_[0].address, grpc::InsecureChannelCredentials(), arguments);
+  // On a loaded machine a first attempt may pass its time, which says nothing of the worker.
+  channel->WaitForConnected(std::chrono::system_clock::now() + kConnect);
+  return wire::WorkerService::NewStub(channel);
 }
 
 absl::Status SoakServers::CheckIdle() {

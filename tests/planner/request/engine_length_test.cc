@@ -62,11 +62,12 @@ TEST(EngineLengthTest, OverridesStretchACataloguedModel) {
       R"({"rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768},
           "num_hidden_layers": 3})";
   EngineLaunch launch;
-  const auto model = CataloguedModel("someone/Qwen3-8B-AWQ", overrides, notes);
+  const auto model = FindCataloguedModel("someone/Qwen3-8B-AWQ", overrides, notes);
   KVASIR_ASSERT_OK(model);
   EXPECT_THAT(notes, ElementsAre(HasSubstr("is taken for Qwen/Qwen3-8B"),
                                  HasSubstr("--hf-overrides num_hidden_layers is not used")));
-  launch.target = *model;
+  EXPECT_TRUE(model->is_copy);
+  launch.target = model->model;
   EngineSettings settings;
   KVASIR_ASSERT_OK(SetEngineLength(launch, settings));
   EXPECT_EQ(settings.max_model_len, 131072);

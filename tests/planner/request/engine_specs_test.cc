@@ -310,7 +310,10 @@ TEST(EngineSpecsTest, EveryPublicModelIsPlanned) {
       for (const auto version : {vllm::EngineVersion::k2026_08, vllm::EngineVersion::k2026_11}) {
         launch.options.tensor_parallel = tp;
         launch.release = ReleaseOf(version);
-        if (tp == 8 && model->mtp_depth > 0) launch.options.spec_method = "mtp";
+        if (tp == 8 && model->mtp_depth > 0) {
+          launch.options.spec_method = "mtp";
+          launch.options.spec_tokens = model->mtp_depth;
+        }
         const auto question = EngineCaseOf(launch, {std::int64_t{1} << 46});
         if (tp == 8 && ErrorOf(question.status()).field == "--tensor-parallel-size") continue;  // 14 heads
         KVASIR_ASSERT_OK(question);
@@ -320,6 +323,7 @@ TEST(EngineSpecsTest, EveryPublicModelIsPlanned) {
         ++plans;
       }
       launch.options.spec_method.reset();
+      launch.options.spec_tokens.reset();
     }
   }
   EXPECT_GT(plans, 600);
