@@ -28,6 +28,9 @@ struct Command {
 int RunPlan(const Console& console, Args args);      // command_plan.cc
 int RunValidate(const Console& console, Args args);  // command_validate.cc
 int RunExplain(const Console& console, Args args);   // command_explain.cc
+int RunDiff(const Console& console, Args args);      // command_diff.cc
+int RunSolve(const Console& console, Args args);     // command_solve.cc
+int RunSweep(const Console& console, Args args);     // command_sweep.cc
 int RunModels(const Console& console, Args args);    // command_models.cc
 int RunVersion(const Console& console, Args args);   // command_version.cc
 
@@ -41,6 +44,9 @@ int RunEngineValidate(const Console& console, const CommandLine& line, const std
 [[nodiscard]] std::string PlanHelp();
 [[nodiscard]] std::string ValidateHelp();
 [[nodiscard]] std::string ExplainHelp();
+[[nodiscard]] std::string DiffHelp();
+[[nodiscard]] std::string SolveHelp();
+[[nodiscard]] std::string SweepHelp();
 [[nodiscard]] std::string ModelsHelp();
 
 // Prints "kvasir <command>: <what is wrong>" and where help is; gives kExitBadUsage.

@@ -13,7 +13,6 @@
 #include "planner/request/engine_answer.h"
 #include "planner/request/engine_case_json.h"
 #include "planner/request/engine_drafting.h"
-#include "planner/request/launch_of_options.h"
 
 namespace kvasir::cli {
 namespace {
@@ -150,10 +149,6 @@ absl::StatusOr<vllm::EngineVersion> EngineVersionOf(std::string_view name) {
 
 bool AsksEngine(const CommandLine& line) {
   return !line.words().empty() || line.Has("specs") || IsEngineRuleset(line.ValueOr("ruleset", "native"));
-}
-
-absl::StatusOr<EngineLaunch> LaunchOf(const PlanQuestion& question, EngineRelease release) {
-  return LaunchOf(question.target, question.draft, question.options, release);
 }
 
 absl::StatusOr<EngineAsk> ReadEngineLaunch(const CommandLine& line) {

@@ -53,9 +53,6 @@ struct EngineAsk {
 // Whether the command line asks a vllm ruleset: words after "--", --specs, or such a --ruleset.
 [[nodiscard]] bool AsksEngine(const CommandLine& line);
 
-// The launch of our own flags.
-[[nodiscard]] absl::StatusOr<EngineLaunch> LaunchOf(const PlanQuestion& question, EngineRelease release);
-
 // The pasted command, or our own flags, with models found and memory not yet known. Errors of usage.
 [[nodiscard]] absl::StatusOr<EngineAsk> ReadEngineLaunch(const CommandLine& line);
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -19,7 +20,6 @@
 #include "common/models/model_text.h"
 #include "common/models/read_config.h"
 #include "planner/cli/quantity.h"
-#include "planner/request/build_request.h"
 
 namespace kvasir::cli {
 namespace {
@@ -144,10 +144,6 @@ absl::StatusOr<PlanQuestion> ReadQuestion(const CommandLine& line, bool needs_me
   options.draft_backend = line.ValueOr("draft-backend", "");
   options.state_rollback = line.ValueOr("state-rollback", options.state_rollback);
   return question;
-}
-
-PlanRequest RequestOf(const PlanQuestion& question) {
-  return BuildRequest(question.target, question.draft, question.options);
 }
 
 }  // namespace kvasir::cli

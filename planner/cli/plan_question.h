@@ -2,26 +2,18 @@
 #ifndef KVASIR_PLANNER_CLI_PLAN_QUESTION_H_
 #define KVASIR_PLANNER_CLI_PLAN_QUESTION_H_
 
-#include <optional>
 #include <span>
 #include <string_view>
 
 #include "absl/status/statusor.h"
 #include "common/models/model_description.h"
 #include "planner/cli/command_line.h"
-#include "planner/core/plan_request.h"
-#include "planner/request/plan_options.h"
+#include "planner/questions/plan_question.h"
 
 namespace kvasir::cli {
 
 // --draft mtp: the target's own layers of multi-token prediction.
 inline constexpr std::string_view kOwnLayersDraft = "mtp";
-
-struct PlanQuestion {
-  ModelDescription target;
-  std::optional<ModelDescription> draft;
-  PlanOptions options;
-};
 
 // The flags that both commands take.
 [[nodiscard]] std::span<const Flag> PlanFlags();
@@ -31,8 +23,6 @@ struct PlanQuestion {
 
 // A catalogue name, a config.json, a directory that holds one, or a file of canonical model text.
 [[nodiscard]] absl::StatusOr<ModelDescription> ReadModel(std::string_view word);
-
-[[nodiscard]] PlanRequest RequestOf(const PlanQuestion& question);
 
 }  // namespace kvasir::cli
 

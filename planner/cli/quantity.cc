@@ -1,5 +1,6 @@
 #include "planner/cli/quantity.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstddef>
@@ -136,6 +137,24 @@ absl::StatusOr<std::vector<std::int64_t>> ParseContexts(std::string_view text) {
   return out;
 }
 
+absl::StatusOr<std::int64_t> ParsePercent(std::string_view text) {
+  std::string_view number = text;
+  if (!number.empty() && number.back() == '%') number.remove_suffix(1);
+  while (!number.empty() && number.back() == ' ') number.remove_suffix(1);
+  const std::size_t point = number.find('.');
+  const bool whole = point == std::string_view::npos;
+  std::string digits(number.substr(0, point));
+  const std::string decimals(whole ? "" : number.substr(point + 1));
+  digits += (decimals + "00").substr(0, 2);
+  const bool plain = std::all_of(digits.begin(), digits.end(), IsDigit) && (whole || !decimals.empty());
+  const std::optional<std::int64_t> value = plain ? ParseInt(digits) : std::nullopt;
+  if (digits.size() <= 2 || decimals.size() > 2 || !value.has_value() || *value > 10'000) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("percentage \"%s\": expected 0%% to 100%%, like 2%% or 0.25%%", text));
+  }
+  return *value;
+}
+
 std::string BytesText(std::int64_t bytes) {
   constexpr std::array kNames = {"KiB", "MiB", "GiB", "TiB"};
   if (bytes < 1024) return absl::StrFormat("%d B", bytes);
@@ -161,6 +180,16 @@ std::string TokensText(std::int64_t tokens) {
   if (tokens > 0 && tokens % kMega == 0) return absl::StrFormat("%dm", tokens / kMega);
   if (tokens > 0 && tokens % kKilo == 0) return absl::StrFormat("%dk", tokens / kKilo);
   return std::to_string(tokens);
+}
+
+std::string ChangeText(std::int64_t before, std::int64_t after) {
+  if (before == after) return "±0.0 %";
+  if (before == 0) return "new";
+  const std::int64_t change = after - before;
+  const Wide size = Wide{change < 0 ? -change : change} * 1000;
+  const auto tenths = static_cast<std::int64_t>((size + before / 2) / before);
+  return absl::StrFormat("%s%s.%d %%", change < 0 ? "-" : "+", Thousands(tenths / 10),
+                         static_cast<int>(tenths % 10));
 }
 
 std::string PercentText(std::int64_t part, std::int64_t whole) {

@@ -28,6 +28,10 @@ namespace kvasir::cli {
 // limit.
 [[nodiscard]] absl::StatusOr<std::vector<std::int64_t>> ParseContexts(std::string_view text);
 
+// "2%", "2.5 %", "0.25": hundredths of a percent, from 0 to 100 %. InvalidArgument: another form, a third
+// decimal, or more.
+[[nodiscard]] absl::StatusOr<std::int64_t> ParsePercent(std::string_view text);
+
 // "46.80 GiB", "43.1 KiB", "512 B": two decimals, rounded to nearest, in the largest unit of 1024 that leaves
 // 1 or more.
 [[nodiscard]] std::string BytesText(std::int64_t bytes);
@@ -37,6 +41,10 @@ namespace kvasir::cli {
 [[nodiscard]] std::string TokensText(std::int64_t tokens);
 // part / whole as "62.1 %"; requires 0 <= part <= whole, whole > 0, and both below 2^50.
 [[nodiscard]] std::string PercentText(std::int64_t part, std::int64_t whole);
+
+// From one amount to another: "-11.3 %", "+409.3 %", "±0.0 %"; "new" where there was nothing. Requires both
+// at least 0 and below 2^50.
+[[nodiscard]] std::string ChangeText(std::int64_t before, std::int64_t after);
 
 }  // namespace kvasir::cli
 

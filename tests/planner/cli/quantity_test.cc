@@ -81,5 +81,26 @@ TEST(Text, NumbersTokensAndPercent) {
   EXPECT_EQ(PercentText((std::int64_t{1} << 50) - 1, std::int64_t{1} << 50), "100.0 %");
 }
 
+TEST(QuantityTest, PercentagesAreExact) {
+  EXPECT_EQ(*ParsePercent("2%"), 200);
+  EXPECT_EQ(*ParsePercent("2"), 200);
+  EXPECT_EQ(*ParsePercent("2.5 %"), 250);
+  EXPECT_EQ(*ParsePercent("0.25%"), 25);
+  EXPECT_EQ(*ParsePercent("0"), 0);
+  EXPECT_EQ(*ParsePercent("100%"), 10000);
+  for (const char* bad : {"", "%", ".5", "2.", "2.123", "-1", "+1", "1e1", "100.01", "101", "2%%", "two"}) {
+    EXPECT_FALSE(ParsePercent(bad).ok()) << bad;
+  }
+}
+
+TEST(QuantityTest, ChangesHaveASign) {
+  EXPECT_EQ(ChangeText(80, 71), "-11.3 %");
+  EXPECT_EQ(ChangeText(48, 81), "+68.8 %");
+  EXPECT_EQ(ChangeText(1, 31), "+3,000.0 %");
+  EXPECT_EQ(ChangeText(7, 7), "±0.0 %");
+  EXPECT_EQ(ChangeText(0, 7), "new");
+  EXPECT_EQ(ChangeText(7, 0), "-100.0 %");
+}
+
 }  // namespace
 }  // namespace kvasir::cli

@@ -1,4 +1,4 @@
-#include "planner/cli/run_cli.h"
+#include "tests/planner/cli/run_cli_test.h"
 
 #include <filesystem>
 #include <fstream>
@@ -13,7 +13,6 @@
 
 #include "common/base/sha256.h"
 #include "planner/cli/commands.h"
-#include "tests/planner/cli/run_kvasir.h"
 #include "tests/testing/golden.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/shared_data.h"
@@ -21,55 +20,9 @@
 namespace kvasir::cli {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-// Runs the command line in-process with a state folder of its own.
-class RunCliTest : public ::testing::Test {
- protected:
-  RunCliTest() : root_(fs::path(::testing::TempDir()) / ("kvasir_cli_" + TestName())) {
-    fs::remove_all(root_);
-    variables_["XDG_STATE_HOME"] = root_.string();
-  }
-  ~RunCliTest() override { fs::remove_all(root_); }
-
-  Answer Run(const std::vector<std::string>& args, bool colour = false) {
-    std::ostringstream out;
-    std::ostringstream err;
-    const auto variable = [this](std::string_view name) -> std::optional<std::string> {
-      const auto it = variables_.find(std::string(name));
-      if (it == variables_.end()) return std::nullopt;
-      return it->second;
-    };
-    const auto remote = [this](const std::vector<std::string>& words) {
-      remote_words_ = words;
-      return kExitServiceFailure;
-    };
-    const int code = RunCli(args, Console{out, err, colour, variable, remote});
-    return {code, out.str(), err.str()};
-  }
-
-  static std::string TestName() { return ::testing::UnitTest::GetInstance()->current_test_info()->name(); }
-
-  fs::path root_;
-  std::map<std::string, std::string> variables_;
-  std::vector<std::string> remote_words_;
-};
-
-const std::vector<std::string> kKimi = {"--target", "kimi-k3", "--draft", "kimi-k3-dspark",
-                                        "--tp",     "8",       "--dcp",   "8"};
-const std::vector<std::string> kDemo = {"--target", "demo-target", "--draft", "demo-dspark",
-                                        "--tp",     "2",           "--dcp",   "2"};
-
-std::vector<std::string> Words(std::string command, const std::vector<std::string>& common,
-                               const std::vector<std::string>& more) {
-  std::vector<std::string> out = {std::move(command)};
-  out.insert(out.end(), common.begin(), common.end());
-  out.insert(out.end(), more.begin(), more.end());
-  return out;
-}
 
 TEST_F(RunCliTest, PlanThatFits) {
   const Answer answer = Run(Words("plan", kKimi, {"--kv-memory", "46.8GiB", "--context", "128k"}));

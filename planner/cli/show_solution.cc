@@ -1,0 +1,175 @@
+#include "planner/cli/show_solution.h"
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "planner/cli/quantity.h"
+#include "planner/cli/show_refusals.h"
+#include "planner/cli/text_table.h"
+
+namespace kvasir::cli {
+namespace {
+
+constexpr std::size_t kIdShown = 12;
+
+std::string Counted(std::int64_t count, std::string_view one) {
+  return absl::StrFormat("%s %s%s", Thousands(count), one, count == 1 ? "" : "s");
+}
+
+std::string GoalText(SolveGoal goal, std::int64_t value) {
+  switch (goal) {
+    case SolveGoal::kContext:
+      return Counted(value, "token");
+    case SolveGoal::kRequests:
+      return Counted(value, "request");
+    case SolveGoal::kRanks:
+      return Counted(value, "rank");
+    case SolveGoal::kMemory:
+      return BytesText(value) + " per rank";
+  }
+  return "";
+}
+
+// "1.81x": what the change makes of the answer, larger is better.
+std::string GainText(SolveGoal goal, std::int64_t value, std::int64_t base) {
+  const bool more = goal == SolveGoal::kContext || goal == SolveGoal::kRequests;
+  const std::int64_t better = more ? value : base;
+  const std::int64_t worse = more ? base : value;
+  if (worse <= 0) return "";
+  const std::int64_t hundredths = better / worse * 100 + better % worse * 100 / worse;
+  return absl::StrFormat("%s.%02dx", Thousands(hundredths / 100), hundredths % 100);
+}
+
+// With a device: what it would be if weights and graphs took as little as they can.
+void ShowAtBest(const Console& console, const SolveQuestion& question, const SolveAnswer& answer) {
+  if (!answer.at_best.has_value()) return;
+  const Plan& plan = answer.at_best->planned.plan;
+  console.out << absl::StrFormat("  at best  %s: TP %d × DCP %d, if %s per rank are left\n",
+                                 GoalText(question.goal, answer.at_best->value), plan.topology.tp,
+                                 plan.topology.dcp, BytesText(plan.arena_bytes.value()));
+}
+
+// The flags of `kvasir plan` that give this very plan, beside the models.
+std::string FlagsText(const Solution& solution) {
+  const PlanOptions& o = solution.options;
+  std::string text =
+      absl::StrFormat("--tp %d --dcp %d --kv-memory %d --context %d --min-requests %d", o.tp, o.dcp,
+                      solution.planned.plan.arena_bytes.value(), solution.context_tokens, o.min_requests);
+  if (o.cache_dtype != "auto") text += " --kv-cache-dtype " + o.cache_dtype;
+  if (o.state_rollback != "auto") text += " --state-rollback " + o.state_rollback;
+  if (solution.planned.plan.draft_tokens > 0)
+    text += absl::StrFormat(" --draft-tokens %d", solution.planned.plan.draft_tokens);
+  return text;
+}
+
+void ShowWhyNot(const Console& console, const SolveQuestion& question, const NoSolution& why) {
+  if (why.misfit.has_value()) {
+    ShowDoesNotFit(console, *why.misfit);
+  } else if (!why.device.empty()) {
+    console.out << Inked(console, Ink::kBad, "does not fit") << "   " << why.device << "\n";
+  } else {
+    ShowRefusals(console, question.base, Refusals{why.refusals});
+  }
+}
+
+void ShowInstead(const Console& console, const SolveQuestion& question, const SolveAnswer& answer) {
+  if (answer.instead.empty()) return;
+  TextTable table("lrl");
+  for (const ChangedSolution& change : answer.instead) {
+    table.Row(
+        {change.flags, GoalText(question.goal, change.value),
+         answer.solution.has_value() ? GainText(question.goal, change.value, answer.solution->value) : ""});
+  }
+  console.out << "\n"
+              << Inked(console, Ink::kBold, answer.solution.has_value() ? "Better with" : "Possible with")
+              << "\n"
+              << table.Text(2);
+}
+
+using Json = nlohmann::ordered_json;
+
+Json OptionsJson(const Solution& solution) {
+  const PlanOptions& o = solution.options;
+  return {{"tp", o.tp},
+          {"dcp", o.dcp},
+          {"interleave", o.interleave},
+          {"kv_memory_bytes", solution.planned.plan.arena_bytes.value()},
+          {"context_tokens", solution.context_tokens},
+          {"min_requests", o.min_requests},
+          {"cache_dtype", o.cache_dtype},
+          {"state_rollback", StateRollbackName(solution.planned.plan.rollback)},
+          {"draft_tokens", solution.planned.plan.draft_tokens}};
+}
+
+Json WhyNotJson(const NoSolution& why) {
+  Json refusals = Json::array();
+  for (const Refusal& refusal : why.refusals) {
+    refusals.push_back(
+        {{"rule", RuleName(refusal.rule)}, {"field", refusal.field}, {"message", RefusalText(refusal)}});
+  }
+  Json json = {{"refusals", refusals}, {"shortfall_bytes", nullptr}, {"device", nullptr}};
+  if (why.misfit.has_value()) json["shortfall_bytes"] = why.misfit->shortfall.value();
+  if (!why.device.empty()) json["device"] = why.device;
+  return json;
+}
+
+}  // namespace
+
+void ShowSolution(const Console& console, const SolveQuestion& question, const SolveAnswer& answer,
+                  bool kept) {
+  if (!answer.solution.has_value()) {
+    ShowWhyNot(console, question, answer.why_not);
+    ShowAtBest(console, question, answer);
+    ShowInstead(console, question, answer);
+    return;
+  }
+  const Solution& solution = *answer.solution;
+  const Plan& plan = solution.planned.plan;
+  const std::string id = solution.planned.plan_id.substr(0, kIdShown);
+  console.out << Inked(console, Ink::kGood, GoalText(question.goal, solution.value))
+              << absl::StrFormat("   plan %s · TP %d × DCP %d · %s per rank\n\n", id, plan.topology.tp,
+                                 plan.topology.dcp, BytesText(plan.arena_bytes.value()));
+  console.out << absl::StrFormat("  admits   %s of %s tokens at a time; %s of them under any churn\n",
+                                 Counted(solution.requests, "request"), Thousands(solution.context_tokens),
+                                 Thousands(solution.guaranteed_requests));
+  if (question.device.has_value())
+    console.out << absl::StrFormat(
+        "  memory   what an %s leaves at least, weights and graphs at their most\n",
+        std::string(question.device->title));
+  console.out << "  flags    " << FlagsText(solution) << "\n";
+  ShowInstead(console, question, answer);
+  if (kept) console.out << absl::StrFormat("\nNext     kvasir explain %s      why each of these\n", id);
+}
+
+std::string SolutionJson(const SolveQuestion& question, const SolveAnswer& answer) {
+  const char* verdict = answer.why_not.refusals.empty() ? "does_not_fit" : "refused";
+  Json json = {{"schema", "kvasir.solve/1"},
+               {"goal", SolveGoalName(question.goal)},
+               {"verdict", answer.solution.has_value() ? "solved" : verdict},
+               {"value", nullptr},
+               {"plan_id", nullptr}};
+  if (answer.solution.has_value()) {
+    json["value"] = answer.solution->value;
+    json["plan_id"] = answer.solution->planned.plan_id;
+    json["requests"] = answer.solution->requests;
+    json["guaranteed_requests"] = answer.solution->guaranteed_requests;
+    json["options"] = OptionsJson(*answer.solution);
+  } else {
+    json["why_not"] = WhyNotJson(answer.why_not);
+  }
+  json["at_best"] = nullptr;
+  if (answer.at_best.has_value()) {
+    json["at_best"] = {{"value", answer.at_best->value},
+                       {"plan_id", answer.at_best->planned.plan_id},
+                       {"options", OptionsJson(*answer.at_best)}};
+  }
+  json["instead"] = Json::array();
+  for (const ChangedSolution& change : answer.instead)
+    json["instead"].push_back({{"flags", change.flags}, {"value", change.value}});
+  return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace kvasir::cli

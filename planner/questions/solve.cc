@@ -1,0 +1,169 @@
+#include "planner/questions/solve.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/limits.h"
+#include "planner/core/capacity.h"
+#include "planner/questions/changes.h"
+#include "planner/questions/solve_one.h"
+#include "planner/rulesets/make_plan.h"
+
+namespace kvasir {
+namespace {
+
+struct GoalWord {
+  SolveGoal goal;
+  std::string_view word;
+};
+constexpr GoalWord kGoals[] = {{SolveGoal::kContext, "context"},
+                               {SolveGoal::kRequests, "requests"},
+                               {SolveGoal::kRanks, "ranks"},
+                               {SolveGoal::kMemory, "memory"}};
+
+// A value that the planner worked out while it explained why a question does not fit; nullopt: none fits.
+std::optional<std::int64_t> BestThatFits(SolveGoal goal, const DoesNotFit& misfit) {
+  if (goal == SolveGoal::kMemory) {
+    const std::int64_t needed = misfit.needed.value();
+    return needed <= kArenaBytesMax ? std::optional(needed) : std::nullopt;
+  }
+  if (goal == SolveGoal::kContext) {
+    return misfit.longest_context_tokens > 0 ? std::optional(misfit.longest_context_tokens) : std::nullopt;
+  }
+  for (const FitRemedy& remedy : misfit.remedies) {
+    if (remedy.field == "min_requests") return remedy.requests;
+  }
+  return std::nullopt;
+}
+
+// More than anything admits, so that the planner says what it would admit.
+void AskTooMuch(SolveGoal goal, PlanOptions& options) {
+  if (goal == SolveGoal::kContext) options.contexts = {0};
+  if (goal == SolveGoal::kRequests) options.min_requests = kRequestsMax;
+  if (goal == SolveGoal::kMemory) options.kv_memory_bytes = {1};
+}
+
+void Ask(SolveGoal goal, std::int64_t value, PlanOptions& options) {
+  if (goal == SolveGoal::kContext) options.contexts = {value};
+  if (goal == SolveGoal::kRequests) options.min_requests = value;
+  if (goal == SolveGoal::kMemory) options.kv_memory_bytes = {value};
+}
+
+std::int64_t ValueOf(SolveGoal goal, const Solution& solution) {
+  switch (goal) {
+    case SolveGoal::kContext:
+      return solution.context_tokens;
+    case SolveGoal::kRequests:
+      return solution.requests;
+    case SolveGoal::kRanks:
+      return solution.planned.plan.topology.tp;
+    case SolveGoal::kMemory:
+      return solution.planned.plan.arena_bytes.value();
+  }
+  return 0;
+}
+
+Tried WithValue(SolveGoal goal, Tried tried) {
+  if (auto* solution = std::get_if<Solution>(&tried)) solution->value = ValueOf(goal, *solution);
+  return tried;
+}
+
+bool IsBetter(SolveGoal goal, std::int64_t value, std::int64_t than) {
+  const bool more = goal == SolveGoal::kContext || goal == SolveGoal::kRequests;
+  return more ? value > than : value < than;
+}
+
+}  // namespace
+
+std::string_view SolveGoalName(SolveGoal goal) {
+  for (const GoalWord& row : kGoals) {
+    if (row.goal == goal) return row.word;
+  }
+  return "invalid";
+}
+
+std::optional<SolveGoal> ParseSolveGoal(std::string_view word) {
+  for (const GoalWord& row : kGoals) {
+    if (row.word == word) return row.goal;
+  }
+  return std::nullopt;
+}
+
+Tried TryToPlan(const PlanQuestion& question) {
+  PlanOutcome outcome = MakePlan(RequestOf(question));
+  if (auto* refused = std::get_if<Refusals>(&outcome))
+    return NoSolution{.refusals = std::move(refused->refusals), .misfit = std::nullopt, .device = {}};
+  if (auto* misfit = std::get_if<DoesNotFit>(&outcome))
+    return NoSolution{.refusals = {}, .misfit = std::move(*misfit), .device = {}};
+  Solution solution;
+  solution.options = question.options;
+  solution.planned = std::get<Planned>(std::move(outcome));
+  solution.context_tokens = solution.planned.plan.context_tokens;
+  const CapacityRow row = CapacityAt(solution.planned.plan, solution.context_tokens);
+  solution.requests = row.requests;
+  solution.guaranteed_requests = row.guaranteed_requests;
+  return solution;
+}
+
+Tried SolveOne(const SolveQuestion& question, const GoOn& go_on) {
+  if (question.goal == SolveGoal::kRanks) return WithValue(question.goal, SolveRanks(question, go_on));
+  PlanQuestion asked = question.base;
+  if (question.device.has_value() && question.goal != SolveGoal::kMemory) {
+    const absl::Status memory = SetMemoryOf(*question.device, question.end, asked);
+    if (!memory.ok())
+      return NoSolution{.refusals = {}, .misfit = std::nullopt, .device = std::string(memory.message())};
+  }
+  PlanQuestion too_much = asked;
+  AskTooMuch(question.goal, too_much.options);
+  Tried tried = TryToPlan(too_much);
+  const auto* none = std::get_if<NoSolution>(&tried);
+  if (none == nullptr) return WithValue(question.goal, std::move(tried));
+  if (!none->misfit.has_value()) return tried;
+  const std::optional<std::int64_t> best = BestThatFits(question.goal, *none->misfit);
+  // Asked as it was meant, so that what is missing is told for the question and not for too much of it.
+  if (!best.has_value()) {
+    if (question.goal == SolveGoal::kRequests) asked.options.min_requests = 1;
+    return question.goal == SolveGoal::kRequests ? TryToPlan(asked) : tried;
+  }
+  Ask(question.goal, *best, asked.options);
+  return WithValue(question.goal, TryToPlan(asked));
+}
+
+SolveAnswer Solve(const SolveQuestion& question, const GoOn& go_on) {
+  SolveAnswer answer;
+  Tried tried = SolveOne(question, go_on);
+  if (auto* solution = std::get_if<Solution>(&tried)) {
+    answer.solution = std::move(*solution);
+  } else {
+    answer.why_not = std::get<NoSolution>(std::move(tried));
+  }
+  if (question.device.has_value() && question.goal != SolveGoal::kMemory) {
+    SolveQuestion best = question;
+    best.end = MemoryEnd::kMost;
+    Tried other = SolveOne(best, go_on);
+    auto* solution = std::get_if<Solution>(&other);
+    const bool better =
+        solution != nullptr &&
+        (!answer.solution.has_value() || IsBetter(question.goal, solution->value, answer.solution->value));
+    if (better) answer.at_best = std::move(*solution);
+  }
+  const bool ranks = question.goal == SolveGoal::kRanks && !question.dcp_is_said;
+  for (const Change& change : ranks ? ChangesBesideDcp(question.base) : ChangesOf(question.base)) {
+    if (go_on && !go_on()) break;
+    SolveQuestion changed = question;
+    change.apply(changed.base);
+    const Tried other = SolveOne(changed, go_on);
+    const auto* solution = std::get_if<Solution>(&other);
+    if (solution == nullptr) continue;
+    if (answer.solution.has_value() && !IsBetter(question.goal, solution->value, answer.solution->value))
+      continue;
+    answer.instead.push_back({change.flags, solution->value});
+  }
+  std::stable_sort(answer.instead.begin(), answer.instead.end(),
+                   [&](const ChangedSolution& a, const ChangedSolution& b) {
+                     return IsBetter(question.goal, a.value, b.value);
+                   });
+  return answer;
+}
+
+}  // namespace kvasir

@@ -1,0 +1,202 @@
+// diff, solve and sweep as a person and a pipeline call them.
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "planner/cli/commands.h"
+#include "tests/planner/cli/run_cli_test.h"
+#include "tests/testing/golden.h"
+#include "tests/testing/matchers.h"
+
+namespace kvasir::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+using QuestionsTest = RunCliTest;
+
+nlohmann::json Json(const Answer& answer) { return nlohmann::json::parse(answer.out, nullptr, false); }
+
+class DiffTest : public RunCliTest {
+ protected:
+  // The id of a plan that is now stored.
+  std::string Planned(const std::vector<std::string>& more) {
+    std::vector<std::string> flags = {"--kv-memory", "46.8GiB", "--context", "128k", "--output", "json"};
+    flags.insert(flags.end(), more.begin(), more.end());
+    const nlohmann::json json = Json(Run(Words("plan", kKimi, flags)));
+    return json["plan_id"].get<std::string>();
+  }
+};
+
+TEST_F(DiffTest, ADropIsShownAndFailsTheGate) {
+  const std::string before = Planned({});
+  const std::string after = Planned({"--state-rollback", "snapshots"});
+  const Answer shown = Run({"diff", before, after});
+  EXPECT_EQ(shown.code, kExitOk);
+  EXPECT_THAT(shown.out, HasSubstr("differs   plan " + before.substr(0, 12)));
+  const Answer gate = Run({"diff", before, after, "--fail-on-capacity-drop", "2%"});
+  EXPECT_EQ(gate.code, kExitRefused);
+  testing::ExpectGolden("cli/diff_fails.txt", gate.out);
+  EXPECT_EQ(Run({"diff", before, after, "--fail-on-capacity-drop", "90%"}).code, kExitOk);
+  // The other way it is a gain.
+  EXPECT_EQ(Run({"diff", after, before, "--fail-on-capacity-drop", "0"}).code, kExitOk);
+}
+
+TEST_F(DiffTest, ProgramsReadTheSame) {
+  const std::string before = Planned({});
+  const std::string after = Planned({"--state-rollback", "snapshots"});
+  const Answer gate = Run({"diff", before, after, "--fail-on-capacity-drop=2%", "--output=json"});
+  EXPECT_EQ(gate.code, kExitRefused);
+  const nlohmann::json json = Json(gate);
+  EXPECT_EQ(json["schema"], "kvasir.diff/1");
+  EXPECT_EQ(json["verdict"], "fails");
+  EXPECT_EQ(json["limit_percent_hundredths"], 200);
+  ASSERT_EQ(json["capacity"].size(), 3U);
+  EXPECT_TRUE(json["capacity"][2]["fails"]);
+  EXPECT_EQ(json["fields"][0]["field"], "rollback");
+  EXPECT_EQ(json["fields"][0]["before"], "replay");
+}
+
+TEST_F(DiffTest, APlanIsLikeItself) {
+  const std::string id = Planned({});
+  const Answer same = Run({"diff", id, id, "--fail-on-capacity-drop", "0"});
+  EXPECT_EQ(same.code, kExitOk);
+  EXPECT_THAT(same.out, HasSubstr("same   plan"));
+  EXPECT_THAT(same.out, Not(HasSubstr("Because")));
+}
+
+TEST_F(DiffTest, BadUsage) {
+  const std::string id = Planned({});
+  for (const std::vector<std::string>& args : std::vector<std::vector<std::string>>{
+           {"diff", id},
+           {"diff", id, "ffffffff"},
+           {"diff", "/nowhere", id},
+           {"diff", id, id, "--fail-on-capacity-drop", "2x"},
+           {"diff", id, id, "--fail-on-capacity-drop", "-2"},
+           {"diff", id, id, "--fail-on-capacity-drop", "101%"},
+           {"diff", id, id, "--output", "csv"},
+       }) {
+    const Answer answer = Run(args);
+    EXPECT_EQ(answer.code, kExitBadUsage) << answer.out;
+    EXPECT_THAT(answer.err, HasSubstr("kvasir diff"));
+  }
+}
+
+// The flags that solve prints plan the same plan.
+TEST_F(QuestionsTest, ASolutionIsAPlanThatCanBeMadeAgain) {
+  const Answer solved = Run(Words("solve", kKimi, {"context", "--kv-memory", "20GiB", "--requests", "64"}));
+  EXPECT_EQ(solved.code, kExitOk);
+  testing::ExpectGolden("cli/solve_context.txt", solved.out);
+  const std::string head = "  flags    ";
+  const std::size_t at = solved.out.find(head) + head.size();
+  std::vector<std::string> words = {"plan",           "--target", "kimi-k3", "--draft",
+                                    "kimi-k3-dspark", "--output", "json"};
+  std::istringstream flags(solved.out.substr(at, solved.out.find('\n', at) - at));
+  for (std::string word; flags >> word;) words.push_back(word);
+  const Answer again = Run(words);
+  EXPECT_EQ(again.code, kExitOk) << again.err;
+  EXPECT_THAT(solved.out, HasSubstr(Json(again)["plan_id"].get<std::string>().substr(0, 12)));
+  EXPECT_EQ(Run({"explain", Json(again)["plan_id"].get<std::string>()}).code, kExitOk);
+}
+
+TEST_F(QuestionsTest, EveryGoalForPrograms) {
+  const std::vector<std::string> models = {"--target", "kimi-k3", "--draft", "kimi-k3-dspark"};
+  const std::vector<std::vector<std::string>> asked = {
+      {"requests", "--tp", "8", "--dcp", "8", "--kv-memory", "46.8GiB", "--context", "128k"},
+      {"context", "--tp", "8", "--dcp", "8", "--kv-memory", "46.8GiB", "--requests", "16"},
+      {"ranks", "--kv-memory", "46.8GiB", "--requests", "64", "--context", "128k", "--gpus", "16"},
+      {"memory", "--tp", "8", "--dcp", "8", "--requests", "64", "--context", "128k"},
+  };
+  for (const std::vector<std::string>& more : asked) {
+    SCOPED_TRACE(more.front());
+    std::vector<std::string> words = Words("solve", models, more);
+    words.insert(words.end(), {"--output", "json"});
+    const Answer answer = Run(words);
+    EXPECT_EQ(answer.code, kExitOk) << answer.err;
+    const nlohmann::json json = Json(answer);
+    EXPECT_EQ(json["schema"], "kvasir.solve/1");
+    EXPECT_EQ(json["goal"], more.front());
+    EXPECT_EQ(json["verdict"], "solved");
+    EXPECT_GT(json["value"].get<std::int64_t>(), 0);
+    EXPECT_GE(json["requests"].get<std::int64_t>(), json["options"]["min_requests"].get<std::int64_t>());
+  }
+}
+
+TEST_F(QuestionsTest, WhatCannotBeSolvedSaysWhy) {
+  const Answer small = Run(Words("solve", kKimi, {"requests", "--kv-memory", "64MiB", "--context", "128k"}));
+  EXPECT_EQ(small.code, kExitDoesNotFit);
+  EXPECT_THAT(small.out, HasSubstr("does not fit   short by"));
+  const Answer device = Run({"solve", "ranks", "--target", "kimi-k3", "--draft", "kimi-k3-dspark", "--gpu",
+                             "h100", "--gpus", "8", "--requests", "2", "--context", "8k"});
+  EXPECT_EQ(device.code, kExitDoesNotFit);
+  EXPECT_THAT(device.out, HasSubstr("nothing left for caches"));
+  const Answer refused = Run({"solve", "requests", "--target", "kimi-k3", "--tp", "8", "--dcp", "3",
+                              "--kv-memory", "20GiB", "--output", "json"});
+  EXPECT_EQ(refused.code, kExitRefused);
+  EXPECT_EQ(Json(refused)["verdict"], "refused");
+  EXPECT_FALSE(Json(refused)["why_not"]["refusals"].empty());
+  EXPECT_FALSE(Json(refused)["instead"].empty());
+}
+
+TEST_F(QuestionsTest, AGridInOneTable) {
+  const std::vector<std::string> grid = {
+      "sweep",   "--target",  "kimi-k3", "--draft",   "kimi-k3-dspark",
+      "--tp",    "8,16",      "--dcp",   "1,8,16",    "--kv-memory",
+      "46.8GiB", "--context", "8k,128k", "--ruleset", "native,vllm-2026-11"};
+  const Answer table = Run(grid);
+  EXPECT_EQ(table.code, kExitOk) << table.err;
+  testing::ExpectGolden("cli/sweep.txt", table.out);
+  std::vector<std::string> words = grid;
+  words.insert(words.end(), {"--output", "json"});
+  const nlohmann::json json = Json(Run(words));
+  EXPECT_EQ(json["schema"], "kvasir.sweep/1");
+  EXPECT_EQ(json["points"].size(), 20U);  // dcp 16 is no point of tp 8
+  words.back() = "csv";
+  const Answer csv = Run(words);
+  EXPECT_EQ(std::count(csv.out.begin(), csv.out.end(), '\n'), 21);
+  EXPECT_THAT(csv.out, HasSubstr("ruleset,device,kv_memory_bytes,tp,dcp,"));
+  words.emplace_back("--front");
+  const Answer front = Run(words);
+  EXPECT_GT(std::count(front.out.begin(), front.out.end(), '\n'), 1);
+  EXPECT_EQ(front.out.find("false"), std::string::npos);
+}
+
+// Rows of a table whose points are not all there.
+TEST_F(QuestionsTest, TheFrontAlone) {
+  const Answer front =
+      Run({"sweep", "--target", "kimi-k3", "--draft", "kimi-k3-dspark", "--tp", "4,8", "--dcp", "1,2,4,8",
+           "--kv-memory", "46.8GiB", "--context", "8k,32k,128k", "--front"});
+  EXPECT_EQ(front.code, kExitOk);
+  EXPECT_EQ(front.out.find(" -"), std::string::npos);
+  EXPECT_THAT(front.out, HasSubstr("*"));
+}
+
+TEST_F(QuestionsTest, BadUsage) {
+  const std::vector<std::string> kimi = {"--target", "kimi-k3"};
+  const std::vector<std::vector<std::string>> cases = {
+      Words("solve", kimi, {"--kv-memory", "1GiB"}),
+      Words("solve", kimi, {"speed", "--kv-memory", "1GiB"}),
+      Words("solve", kimi, {"context", "--context", "8k", "--kv-memory", "1GiB"}),
+      Words("solve", kimi, {"requests", "--requests", "8", "--kv-memory", "1GiB"}),
+      Words("solve", kimi, {"ranks", "--tp", "8", "--kv-memory", "1GiB"}),
+      Words("solve", kimi, {"memory", "--kv-memory", "1GiB"}),
+      Words("solve", kimi, {"context"}),
+      Words("solve", kimi, {"context", "--gpu", "h999"}),
+      Words("solve", kimi, {"context", "--gpu", "h200", "--kv-memory", "1GiB"}),
+      Words("solve", kimi, {"ranks", "--gpu", "h200", "--gpus", "0"}),
+      Words("sweep", kimi, {}),
+      Words("sweep", kimi, {"--tp", "8,x", "--kv-memory", "1GiB"}),
+      Words("sweep", kimi, {"--tp", "8,8", "--kv-memory", "1GiB"}),
+      Words("sweep", kimi, {"--gpu", "h100,none"}),
+      Words("sweep", kimi, {"--kv-memory", "1GiB", "--output", "text"}),
+  };
+  for (const std::vector<std::string>& args : cases) {
+    const Answer answer = Run(args);
+    EXPECT_EQ(answer.code, kExitBadUsage) << answer.out << answer.err;
+    EXPECT_EQ(answer.out, "");
+  }
+}
+
+}  // namespace
+}  // namespace kvasir::cli
