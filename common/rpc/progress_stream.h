@@ -39,6 +39,11 @@ class ProgressStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     Advance();
   }
   void End(const absl::Status& status) { EndWith(ToGrpcStatus(status), /*drop=*/false); }
+  // Whether it was ended, or the client is gone: nothing more will be sent.
+  [[nodiscard]] bool ended() {
+    const std::lock_guard lock(mutex_);
+    return ending_;
+  }
 
   void OnWriteDone(bool ok) override {
     {

@@ -130,7 +130,7 @@ void SetUsualContexts(const PlanQuestion& base, SweepAxes& axes) {
 }
 
 SweepStep Progress(const Console& console) {
-  return [&console](const SweepProgress& at) {
+  return [&console](const SweepPoint& /*point*/, const SweepProgress& at) {
     const std::int64_t tenth = at.points / 10;
     if (at.points >= kPointsWorthProgress && at.done % tenth == 0)
       console.err << absl::StrFormat("sweep   %d of %d points\n", at.done, at.points);

@@ -228,7 +228,7 @@ std::vector<SweepPoint> Sweep(const PlanQuestion& base, const SweepAxes& axes, c
     question.options = *std::move(options);
     out.push_back(Ask(question, device));
     ++progress.done;
-    if (step && !step(progress)) break;
+    if (step && !step(out.back(), progress)) break;
   }
   MarkFront(out);
   return out;

@@ -52,8 +52,8 @@ struct SweepProgress {
   std::int64_t done = 0;
   std::int64_t points = 0;
 };
-// After each point; false ends the sweep. Null: never ends early.
-using SweepStep = std::function<bool(const SweepProgress&)>;
+// After each point, whose place on the front is not known yet; false ends the sweep. Null: never ends early.
+using SweepStep = std::function<bool(const SweepPoint&, const SweepProgress&)>;
 
 // Points of the grid. InvalidArgument: more than kSweepPointsMax, or an axis with a value twice.
 [[nodiscard]] absl::StatusOr<std::int64_t> CountPoints(const PlanQuestion& base, const SweepAxes& axes);

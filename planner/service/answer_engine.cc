@@ -160,7 +160,7 @@ absl::StatusOr<plan::v1::EnginePrediction> AnswerInput(const plan::v1::EngineInp
 }
 
 absl::StatusOr<plan::v1::EnginePrediction> AnswerModels(const planner::v1::CreatePlanRequest& request) {
-  KVASIR_ASSIGN_OR_RETURN(const ModelQuestion question, ModelQuestionFromProto(request));
+  KVASIR_ASSIGN_OR_RETURN(const PlanQuestion question, QuestionFromProto(request));
   const vllm::EngineVersion version = EngineRuleset(question.options.ruleset).value_or(kVersions.back());
   const absl::StatusOr<EngineLaunch> launch =
       LaunchOf(question.target, question.draft, question.options, ReleaseOf(version));

@@ -73,13 +73,7 @@ void SetGraph(const PlanGraph& graph, plan::v1::Graph& wire) {
 
 void SetCapacity(const std::vector<CapacityRow>& rows,
                  google::protobuf::RepeatedPtrField<plan::v1::Capacity>& wire) {
-  for (const CapacityRow& row : rows) {
-    plan::v1::Capacity* out = wire.Add();
-    out->set_context_tokens(row.context_tokens);
-    out->set_request_count(row.requests);
-    out->set_guaranteed_request_count(row.guaranteed_requests);
-    out->set_bytes_per_request(row.bytes_per_request.value());
-  }
+  for (const CapacityRow& row : rows) *wire.Add() = CapacityToProto(row);
 }
 
 }  // namespace
@@ -113,6 +107,15 @@ plan::v1::Plan PlanToProto(const Plan& plan) {
     out->set_owner(owned.owner);
     out->set_bytes(owned.bytes.value());
   }
+  return wire;
+}
+
+plan::v1::Capacity CapacityToProto(const CapacityRow& row) {
+  plan::v1::Capacity wire;
+  wire.set_context_tokens(row.context_tokens);
+  wire.set_request_count(row.requests);
+  wire.set_guaranteed_request_count(row.guaranteed_requests);
+  wire.set_bytes_per_request(row.bytes_per_request.value());
   return wire;
 }
 

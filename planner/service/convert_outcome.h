@@ -15,6 +15,7 @@
 namespace kvasir {
 
 [[nodiscard]] plan::v1::Plan PlanToProto(const Plan& plan);
+[[nodiscard]] plan::v1::Capacity CapacityToProto(const CapacityRow& row);
 [[nodiscard]] plan::v1::CapacityReport ReportToProto(const Report& report);
 [[nodiscard]] plan::v1::Refusal RefusalToProto(const Refusal& refusal);
 [[nodiscard]] plan::v1::DoesNotFit DoesNotFitToProto(const DoesNotFit& misfit);

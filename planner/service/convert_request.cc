@@ -168,8 +168,9 @@ absl::StatusOr<PlanOptions> OptionsOf(const Question& wire, bool needs_memory) {
 // A model for a ruleset that reads models.
 absl::StatusOr<ModelDescription> WholeModel(const plan::v1::ModelSource& source) {
   if (source.source_case() != plan::v1::ModelSource::kLayers) return DescriptionFromProto(source);
-  return FieldError(reason::kUnknownValue, "layers",
-                    "an engine's ruleset reads models; give the engine's own specs as engine.specs_json");
+  return FieldError(
+      reason::kUnknownValue, "layers",
+      "this question reads whole models; an engine's own specs go into engine.specs_json of CreatePlan");
 }
 
 // Target, draft and options of either question.
@@ -199,19 +200,10 @@ absl::StatusOr<PlanTask> TaskOf(const Question& wire, bool needs_memory) {
   return task;
 }
 
-}  // namespace
-
-absl::StatusOr<PlanTask> TaskFromProto(const planner::v1::CreatePlanRequest& wire) {
-  return TaskOf(wire, /*needs_memory=*/true);
-}
-
-absl::StatusOr<PlanTask> TaskFromProto(const planner::v1::ValidateSpecsRequest& wire) {
-  return TaskOf(wire, /*needs_memory=*/false);
-}
-
-absl::StatusOr<ModelQuestion> ModelQuestionFromProto(const planner::v1::CreatePlanRequest& wire) {
-  ModelQuestion question;
-  KVASIR_ASSIGN_OR_RETURN(question.options, OptionsOf(wire, /*needs_memory=*/true));
+template <class Question>
+absl::StatusOr<PlanQuestion> QuestionOf(const Question& wire, bool needs_memory) {
+  PlanQuestion question;
+  KVASIR_ASSIGN_OR_RETURN(question.options, OptionsOf(wire, needs_memory));
   absl::StatusOr<ModelDescription> target = WholeModel(wire.target());
   if (!target.ok()) {
     return WithinField("target", target.status());
@@ -225,6 +217,29 @@ absl::StatusOr<ModelQuestion> ModelQuestionFromProto(const planner::v1::CreatePl
     question.draft = *std::move(draft);
   }
   return question;
+}
+
+}  // namespace
+
+absl::StatusOr<PlanTask> TaskFromProto(const planner::v1::CreatePlanRequest& wire) {
+  return TaskOf(wire, /*needs_memory=*/true);
+}
+
+absl::StatusOr<PlanTask> TaskFromProto(const planner::v1::ValidateSpecsRequest& wire) {
+  return TaskOf(wire, /*needs_memory=*/false);
+}
+
+absl::StatusOr<PlanQuestion> QuestionFromProto(const planner::v1::CreatePlanRequest& wire) {
+  return QuestionOf(wire, /*needs_memory=*/true);
+}
+
+absl::StatusOr<PlanQuestion> QuestionFromProto(const planner::v1::SolvePlanRequest& wire, bool needs_memory) {
+  return QuestionOf(wire, needs_memory);
+}
+
+absl::StatusOr<PlanQuestion> QuestionFromProto(const planner::v1::SweepPlansRequest& wire,
+                                               bool needs_memory) {
+  return QuestionOf(wire, needs_memory);
 }
 
 }  // namespace kvasir

@@ -2,14 +2,12 @@
 #ifndef KVASIR_PLANNER_SERVICE_CONVERT_REQUEST_H_
 #define KVASIR_PLANNER_SERVICE_CONVERT_REQUEST_H_
 
-#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "common/models/model_description.h"
 #include "kvasir/planner/v1/planner_service.pb.h"
 #include "planner/core/plan_request.h"
-#include "planner/request/plan_options.h"
+#include "planner/questions/plan_question.h"
 
 namespace kvasir {
 
@@ -25,15 +23,14 @@ struct PlanTask {
 // The same for a judgement without sizes: kv_memory_bytes may be absent.
 [[nodiscard]] absl::StatusOr<PlanTask> TaskFromProto(const planner::v1::ValidateSpecsRequest& wire);
 
-struct ModelQuestion {
-  ModelDescription target;
-  std::optional<ModelDescription> draft;
-  PlanOptions options;
-};
-
-// The same request for a ruleset that reads models. Errors as above; explicit layers are UNKNOWN_VALUE.
-[[nodiscard]] absl::StatusOr<ModelQuestion> ModelQuestionFromProto(
-    const planner::v1::CreatePlanRequest& wire);
+// The same questions with whole models, for what plans more than once or reads models. Errors as above;
+// explicit layers are UNKNOWN_VALUE.
+[[nodiscard]] absl::StatusOr<PlanQuestion> QuestionFromProto(const planner::v1::CreatePlanRequest& wire);
+// kv_memory_bytes may be absent where `needs_memory` is false; then the question has none.
+[[nodiscard]] absl::StatusOr<PlanQuestion> QuestionFromProto(const planner::v1::SolvePlanRequest& wire,
+                                                             bool needs_memory);
+[[nodiscard]] absl::StatusOr<PlanQuestion> QuestionFromProto(const planner::v1::SweepPlansRequest& wire,
+                                                             bool needs_memory);
 
 }  // namespace kvasir
 

@@ -11,6 +11,7 @@
 #include "common/base/status_macros.h"
 #include "common/base/typed_error.h"
 #include "common/rpc/progress_stream.h"
+#include "planner/service/answer_questions.h"
 #include "planner/service/answers.h"
 #include "planner/service/check_field.h"
 #include "planner/service/convert_apply.h"
@@ -54,6 +55,44 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::ExplainPlan(grpc::CallbackServerCo
                                                           grpc::ByteBuffer* response) {
   return ServeUnary<wire::ExplainPlanRequest, wire::ExplainPlanResponse>(context, request, response, pool_,
                                                                          Pure(AnswerExplainPlan));
+}
+
+grpc::ServerUnaryReactor* PlannerServiceImpl::ComparePlans(grpc::CallbackServerContext* context,
+                                                           const grpc::ByteBuffer* request,
+                                                           grpc::ByteBuffer* response) {
+  return ServeUnary<wire::ComparePlansRequest, wire::ComparePlansResponse>(context, request, response, pool_,
+                                                                           Pure(AnswerComparePlans));
+}
+
+grpc::ServerUnaryReactor* PlannerServiceImpl::SolvePlan(grpc::CallbackServerContext* context,
+                                                        const grpc::ByteBuffer* request,
+                                                        grpc::ByteBuffer* response) {
+  return ServeUnary<wire::SolvePlanRequest, wire::SolvePlanResponse>(
+      context, request, response, pool_,
+      [](const wire::SolvePlanRequest& message,
+         const CallContext& call) -> absl::StatusOr<wire::SolvePlanResponse> {
+        absl::StatusOr<wire::SolvePlanResponse> answer =
+            AnswerSolvePlan(message, [&call] { return call.CheckAlive().ok(); });
+        KVASIR_RETURN_IF_ERROR(call.CheckAlive());  // half a search is no answer
+        return answer;
+      });
+}
+
+grpc::ServerWriteReactor<grpc::ByteBuffer>* PlannerServiceImpl::SweepPlans(
+    grpc::CallbackServerContext* /*context*/, const grpc::ByteBuffer* request) {
+  auto stream = ProgressStream<wire::SweepPlansResponse>::Make();
+  const bool accepted = pool_.Run([stream, bytes = *request] {
+    const absl::StatusOr<wire::SweepPlansRequest> message = ParseMessage<wire::SweepPlansRequest>(bytes);
+    if (!message.ok()) return stream->End(message.status());
+    // gRPC cancels a stream whose deadline has passed, so this ends with the call.
+    stream->End(AnswerSweepPlans(
+        *message, [&stream] { return !stream->ended(); },
+        [&stream](const wire::SweepPlansResponse& part) { stream->Push(part); }));
+  });
+  if (!accepted) {
+    stream->End(ServerBusy());
+  }
+  return stream.get();
 }
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* PlannerServiceImpl::ApplyPlan(

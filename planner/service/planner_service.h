@@ -15,13 +15,16 @@
 namespace kvasir {
 
 // All methods raw: common/rpc/call.h says why.
+using RawDeployments = planner::v1::PlannerService::WithRawCallbackMethod_ApplyPlan<
+    planner::v1::PlannerService::WithRawCallbackMethod_GetDeployment<
+        planner::v1::PlannerService::WithRawCallbackMethod_DeleteDeployment<
+            planner::v1::PlannerService::Service>>>;
+using RawQuestions = planner::v1::PlannerService::WithRawCallbackMethod_ComparePlans<
+    planner::v1::PlannerService::WithRawCallbackMethod_SolvePlan<
+        planner::v1::PlannerService::WithRawCallbackMethod_SweepPlans<RawDeployments>>>;
 using RawPlannerService = planner::v1::PlannerService::WithRawCallbackMethod_CreatePlan<
     planner::v1::PlannerService::WithRawCallbackMethod_ValidateSpecs<
-        planner::v1::PlannerService::WithRawCallbackMethod_ExplainPlan<
-            planner::v1::PlannerService::WithRawCallbackMethod_ApplyPlan<
-                planner::v1::PlannerService::WithRawCallbackMethod_GetDeployment<
-                    planner::v1::PlannerService::WithRawCallbackMethod_DeleteDeployment<
-                        planner::v1::PlannerService::Service>>>>>>;
+        planner::v1::PlannerService::WithRawCallbackMethod_ExplainPlan<RawQuestions>>>;
 
 class PlannerServiceImpl final : public RawPlannerService {
  public:
@@ -37,6 +40,13 @@ class PlannerServiceImpl final : public RawPlannerService {
                                           grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* ExplainPlan(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                                         grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* ComparePlans(grpc::CallbackServerContext* context,
+                                         const grpc::ByteBuffer* request,
+                                         grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* SolvePlan(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                      grpc::ByteBuffer* response) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* SweepPlans(grpc::CallbackServerContext* context,
+                                                         const grpc::ByteBuffer* request) override;
   grpc::ServerWriteReactor<grpc::ByteBuffer>* ApplyPlan(grpc::CallbackServerContext* context,
                                                         const grpc::ByteBuffer* request) override;
   grpc::ServerUnaryReactor* GetDeployment(grpc::CallbackServerContext* context,

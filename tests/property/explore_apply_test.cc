@@ -73,6 +73,9 @@ std::string WhatIsWrongAtRest(World world, const Case& c) {
     // The last record could not be written. The next one to touch the deployment takes up where it stands.
     Start(world, RecoverEvent{});
     RunCalmly(world);
+    if (!world.broken.empty()) {
+      return world.broken;
+    }
     if (world.store.pending.has_value()) {
       return "an apply in progress was not taken up";
     }

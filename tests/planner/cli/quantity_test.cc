@@ -81,7 +81,7 @@ TEST(Text, NumbersTokensAndPercent) {
   EXPECT_EQ(PercentText((std::int64_t{1} << 50) - 1, std::int64_t{1} << 50), "100.0 %");
 }
 
-TEST(QuantityTest, PercentagesAreExact) {
+TEST(ParsePercent, IsExact) {
   EXPECT_EQ(*ParsePercent("2%"), 200);
   EXPECT_EQ(*ParsePercent("2"), 200);
   EXPECT_EQ(*ParsePercent("2.5 %"), 250);
@@ -93,7 +93,7 @@ TEST(QuantityTest, PercentagesAreExact) {
   }
 }
 
-TEST(QuantityTest, ChangesHaveASign) {
+TEST(ChangeText, HasASign) {
   EXPECT_EQ(ChangeText(80, 71), "-11.3 %");
   EXPECT_EQ(ChangeText(48, 81), "+68.8 %");
   EXPECT_EQ(ChangeText(1, 31), "+3,000.0 %");

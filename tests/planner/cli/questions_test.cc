@@ -1,5 +1,8 @@
 // diff, solve and sweep as a person and a pipeline call them.
+#include <algorithm>
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -24,7 +27,7 @@ class DiffTest : public RunCliTest {
   std::string Planned(const std::vector<std::string>& more) {
     std::vector<std::string> flags = {"--kv-memory", "46.8GiB", "--context", "128k", "--output", "json"};
     flags.insert(flags.end(), more.begin(), more.end());
-    const nlohmann::json json = Json(Run(Words("plan", kKimi, flags)));
+    const nlohmann::json json = Json(Run(CommandOf("plan", kKimi, flags)));
     return json["plan_id"].get<std::string>();
   }
 };
@@ -85,7 +88,8 @@ TEST_F(DiffTest, BadUsage) {
 
 // The flags that solve prints plan the same plan.
 TEST_F(QuestionsTest, ASolutionIsAPlanThatCanBeMadeAgain) {
-  const Answer solved = Run(Words("solve", kKimi, {"context", "--kv-memory", "20GiB", "--requests", "64"}));
+  const Answer solved =
+      Run(CommandOf("solve", kKimi, {"context", "--kv-memory", "20GiB", "--requests", "64"}));
   EXPECT_EQ(solved.code, kExitOk);
   testing::ExpectGolden("cli/solve_context.txt", solved.out);
   const std::string head = "  flags    ";
@@ -110,7 +114,7 @@ TEST_F(QuestionsTest, EveryGoalForPrograms) {
   };
   for (const std::vector<std::string>& more : asked) {
     SCOPED_TRACE(more.front());
-    std::vector<std::string> words = Words("solve", models, more);
+    std::vector<std::string> words = CommandOf("solve", models, more);
     words.insert(words.end(), {"--output", "json"});
     const Answer answer = Run(words);
     EXPECT_EQ(answer.code, kExitOk) << answer.err;
@@ -124,7 +128,8 @@ TEST_F(QuestionsTest, EveryGoalForPrograms) {
 }
 
 TEST_F(QuestionsTest, WhatCannotBeSolvedSaysWhy) {
-  const Answer small = Run(Words("solve", kKimi, {"requests", "--kv-memory", "64MiB", "--context", "128k"}));
+  const Answer small =
+      Run(CommandOf("solve", kKimi, {"requests", "--kv-memory", "64MiB", "--context", "128k"}));
   EXPECT_EQ(small.code, kExitDoesNotFit);
   EXPECT_THAT(small.out, HasSubstr("does not fit   short by"));
   const Answer device = Run({"solve", "ranks", "--target", "kimi-k3", "--draft", "kimi-k3-dspark", "--gpu",
@@ -175,21 +180,21 @@ TEST_F(QuestionsTest, TheFrontAlone) {
 TEST_F(QuestionsTest, BadUsage) {
   const std::vector<std::string> kimi = {"--target", "kimi-k3"};
   const std::vector<std::vector<std::string>> cases = {
-      Words("solve", kimi, {"--kv-memory", "1GiB"}),
-      Words("solve", kimi, {"speed", "--kv-memory", "1GiB"}),
-      Words("solve", kimi, {"context", "--context", "8k", "--kv-memory", "1GiB"}),
-      Words("solve", kimi, {"requests", "--requests", "8", "--kv-memory", "1GiB"}),
-      Words("solve", kimi, {"ranks", "--tp", "8", "--kv-memory", "1GiB"}),
-      Words("solve", kimi, {"memory", "--kv-memory", "1GiB"}),
-      Words("solve", kimi, {"context"}),
-      Words("solve", kimi, {"context", "--gpu", "h999"}),
-      Words("solve", kimi, {"context", "--gpu", "h200", "--kv-memory", "1GiB"}),
-      Words("solve", kimi, {"ranks", "--gpu", "h200", "--gpus", "0"}),
-      Words("sweep", kimi, {}),
-      Words("sweep", kimi, {"--tp", "8,x", "--kv-memory", "1GiB"}),
-      Words("sweep", kimi, {"--tp", "8,8", "--kv-memory", "1GiB"}),
-      Words("sweep", kimi, {"--gpu", "h100,none"}),
-      Words("sweep", kimi, {"--kv-memory", "1GiB", "--output", "text"}),
+      CommandOf("solve", kimi, {"--kv-memory", "1GiB"}),
+      CommandOf("solve", kimi, {"speed", "--kv-memory", "1GiB"}),
+      CommandOf("solve", kimi, {"context", "--context", "8k", "--kv-memory", "1GiB"}),
+      CommandOf("solve", kimi, {"requests", "--requests", "8", "--kv-memory", "1GiB"}),
+      CommandOf("solve", kimi, {"ranks", "--tp", "8", "--kv-memory", "1GiB"}),
+      CommandOf("solve", kimi, {"memory", "--kv-memory", "1GiB"}),
+      CommandOf("solve", kimi, {"context"}),
+      CommandOf("solve", kimi, {"context", "--gpu", "h999"}),
+      CommandOf("solve", kimi, {"context", "--gpu", "h200", "--kv-memory", "1GiB"}),
+      CommandOf("solve", kimi, {"ranks", "--gpu", "h200", "--gpus", "0"}),
+      CommandOf("sweep", kimi, {}),
+      CommandOf("sweep", kimi, {"--tp", "8,x", "--kv-memory", "1GiB"}),
+      CommandOf("sweep", kimi, {"--tp", "8,8", "--kv-memory", "1GiB"}),
+      CommandOf("sweep", kimi, {"--gpu", "h100,none"}),
+      CommandOf("sweep", kimi, {"--kv-memory", "1GiB", "--output", "text"}),
   };
   for (const std::vector<std::string>& args : cases) {
     const Answer answer = Run(args);

@@ -25,21 +25,21 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 TEST_F(RunCliTest, PlanThatFits) {
-  const Answer answer = Run(Words("plan", kKimi, {"--kv-memory", "46.8GiB", "--context", "128k"}));
+  const Answer answer = Run(CommandOf("plan", kKimi, {"--kv-memory", "46.8GiB", "--context", "128k"}));
   EXPECT_EQ(answer.code, kExitOk);
   EXPECT_EQ(answer.err, "");
   testing::ExpectGolden("cli/plan_fits.txt", answer.out);
 }
 
 TEST_F(RunCliTest, PlanAsJson) {
-  const Answer answer = Run(Words("plan", kDemo, {"--kv-memory", "8MiB", "--output", "json"}));
+  const Answer answer = Run(CommandOf("plan", kDemo, {"--kv-memory", "8MiB", "--output", "json"}));
   EXPECT_EQ(answer.code, kExitOk);
   testing::ExpectGolden("cli/plan_fits.json", answer.out);
 }
 
 TEST_F(RunCliTest, PlanThatDoesNotFit) {
   const std::vector<std::string> args =
-      Words("plan", kDemo, {"--kv-memory", "400KiB", "--kv-cache-dtype", "f32"});
+      CommandOf("plan", kDemo, {"--kv-memory", "400KiB", "--kv-cache-dtype", "f32"});
   const Answer answer = Run(args);
   EXPECT_EQ(answer.code, kExitDoesNotFit);
   testing::ExpectGolden("cli/plan_does_not_fit.txt", answer.out);
@@ -52,11 +52,11 @@ TEST_F(RunCliTest, PlanThatDoesNotFit) {
 }
 
 TEST_F(RunCliTest, Refused) {
-  const Answer answer = Run(Words("validate", kKimi, {"--draft-backend", "flashmla"}));
+  const Answer answer = Run(CommandOf("validate", kKimi, {"--draft-backend", "flashmla"}));
   EXPECT_EQ(answer.code, kExitRefused);
   testing::ExpectGolden("cli/validate_refused.txt", answer.out);
-  const Answer machine =
-      Run(Words("plan", kKimi, {"--draft-backend", "flashmla", "--kv-memory", "40GiB", "--output", "json"}));
+  const Answer machine = Run(
+      CommandOf("plan", kKimi, {"--draft-backend", "flashmla", "--kv-memory", "40GiB", "--output", "json"}));
   EXPECT_EQ(machine.code, kExitRefused);
   testing::ExpectGolden("cli/plan_refused.json", machine.out);
 }
@@ -69,16 +69,16 @@ TEST_F(RunCliTest, AllRefusalsAreShownTogether) {
 }
 
 TEST_F(RunCliTest, Valid) {
-  const Answer answer = Run(Words("validate", kKimi, {}));
+  const Answer answer = Run(CommandOf("validate", kKimi, {}));
   EXPECT_EQ(answer.code, kExitOk);
   EXPECT_EQ(answer.out, "valid   98 layers, no rule is broken\n");
-  const Answer machine = Run(Words("validate", kKimi, {"--output=json"}));
+  const Answer machine = Run(CommandOf("validate", kKimi, {"--output=json"}));
   EXPECT_EQ(machine.code, kExitOk);
   EXPECT_EQ(nlohmann::json::parse(machine.out, nullptr, false)["verdict"], "valid");
 }
 
 TEST_F(RunCliTest, PlanIsStoredAndExplained) {
-  const Answer text = Run(Words("plan", kDemo, {"--kv-memory", "8MiB", "--output", "text"}));
+  const Answer text = Run(CommandOf("plan", kDemo, {"--kv-memory", "8MiB", "--output", "text"}));
   ASSERT_EQ(text.code, kExitOk);
   const std::string id = Sha256Hex(text.out);
   const fs::path stored = root_ / "kvasir" / "plans" / (id + ".txt");
@@ -105,7 +105,7 @@ TEST_F(RunCliTest, PlanIsStoredAndExplained) {
 }
 
 TEST_F(RunCliTest, ExplainRefusesWhatItCannotTrust) {
-  const Answer text = Run(Words("plan", kDemo, {"--kv-memory", "8MiB", "--output", "text"}));
+  const Answer text = Run(CommandOf("plan", kDemo, {"--kv-memory", "8MiB", "--output", "text"}));
   const std::string id = Sha256Hex(text.out);
   const fs::path folder = root_ / "kvasir" / "plans";
   EXPECT_THAT(Run({"explain", id.substr(0, 3)}).err, HasSubstr("4 to 64 digits"));
@@ -121,7 +121,7 @@ TEST_F(RunCliTest, ExplainRefusesWhatItCannotTrust) {
 }
 
 TEST_F(RunCliTest, NoSaveAndNoHome) {
-  const std::vector<std::string> args = Words("plan", kDemo, {"--kv-memory", "8MiB"});
+  const std::vector<std::string> args = CommandOf("plan", kDemo, {"--kv-memory", "8MiB"});
   std::vector<std::string> no_save = args;
   no_save.push_back("--no-save");
   const Answer unsaved = Run(no_save);
@@ -194,13 +194,13 @@ TEST_F(RunCliTest, RemoteCommandsArePassedOnUnread) {
 }
 
 TEST_F(RunCliTest, ColourOnlyWhereAsked) {
-  const std::vector<std::string> args = Words("validate", kDemo, {});
+  const std::vector<std::string> args = CommandOf("validate", kDemo, {});
   EXPECT_THAT(Run(args, /*colour=*/true).out, HasSubstr("\x1b["));
   EXPECT_THAT(Run(args).out, Not(HasSubstr("\x1b[")));
 }
 
 TEST_F(RunCliTest, TraceShowsEveryStage) {
-  const Answer answer = Run(Words("plan", kDemo, {"--kv-memory", "8MiB", "--trace"}));
+  const Answer answer = Run(CommandOf("plan", kDemo, {"--kv-memory", "8MiB", "--trace"}));
   for (const char* stage : {"canonical", "validated", "grouped", "packed", "sized", "graphed", "plan"}) {
     EXPECT_THAT(answer.err, HasSubstr(std::string("== ") + stage + "\n"));
   }

@@ -55,8 +55,8 @@ inline const std::vector<std::string> kKimi = {"--target", "kimi-k3", "--draft",
 inline const std::vector<std::string> kDemo = {"--target", "demo-target", "--draft", "demo-dspark",
                                                "--tp",     "2",           "--dcp",   "2"};
 
-inline std::vector<std::string> Words(std::string command, const std::vector<std::string>& common,
-                                      const std::vector<std::string>& more) {
+inline std::vector<std::string> CommandOf(std::string command, const std::vector<std::string>& common,
+                                          const std::vector<std::string>& more) {
   std::vector<std::string> out = {std::move(command)};
   out.insert(out.end(), common.begin(), common.end());
   out.insert(out.end(), more.begin(), more.end());

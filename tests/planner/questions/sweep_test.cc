@@ -120,11 +120,12 @@ TEST(SweepTest, EndsEarlyWhenItIsTold) {
   SweepAxes axes;
   axes.contexts = {8192, 16384, 32768, 65536};
   std::vector<std::int64_t> seen;
-  const std::vector<SweepPoint> points = Sweep(Kimi(), axes, [&seen](const SweepProgress& at) {
-    EXPECT_EQ(at.points, 4);
-    seen.push_back(at.done);
-    return at.done < 2;
-  });
+  const std::vector<SweepPoint> points =
+      Sweep(Kimi(), axes, [&seen](const SweepPoint&, const SweepProgress& at) {
+        EXPECT_EQ(at.points, 4);
+        seen.push_back(at.done);
+        return at.done < 2;
+      });
   EXPECT_EQ(seen, (std::vector<std::int64_t>{1, 2}));
   EXPECT_EQ(points.size(), 2U);
 }
