@@ -1,6 +1,8 @@
 // kvasir explain: one sentence for each decision of a plan.
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <optional>
 #include <ostream>
 #include <vector>
 
@@ -9,19 +11,22 @@
 #include "planner/cli/commands.h"
 #include "planner/cli/plan_json.h"
 #include "planner/cli/plan_store.h"
+#include "planner/cli/stored_question.h"
 #include "planner/cli/text_table.h"
 #include "planner/core/explain.h"
+#include "planner/questions/explain_question.h"
 
 namespace kvasir::cli {
 namespace {
 
 constexpr std::array kFlags = {
-    Flag{"topic", "TOPIC", "only one of group, size, rollback, capacity, bytes, graph"},
+    Flag{"topic", "TOPIC", "only one of group, size, rollback, capacity, bytes, graph, remedy"},
     Flag{"output", "FORM", "table, json or text: the plan's canonical text (table)"},
 };
 
 constexpr std::array kTopics = {ExplainTopic::kGroup,    ExplainTopic::kSize,  ExplainTopic::kRollback,
-                                ExplainTopic::kCapacity, ExplainTopic::kBytes, ExplainTopic::kGraph};
+                                ExplainTopic::kCapacity, ExplainTopic::kBytes, ExplainTopic::kGraph,
+                                ExplainTopic::kRemedy};
 
 absl::Status CheckTopic(const CommandLine& line) {
   const std::string topic = line.ValueOr("topic", "");
@@ -29,7 +34,7 @@ absl::Status CheckTopic(const CommandLine& line) {
                                  [&topic](ExplainTopic t) { return ExplainTopicName(t) == topic; });
   if (known || !line.Has("topic")) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrFormat("--topic %s: expected group, size, rollback, capacity, bytes or graph", topic));
+      absl::StrFormat("--topic %s: expected group, size, rollback, capacity, bytes, graph or remedy", topic));
 }
 
 void ShowLines(const Console& console, const StoredPlan& plan, const std::vector<ExplainLine>& lines) {
@@ -43,6 +48,30 @@ void ShowLines(const Console& console, const StoredPlan& plan, const std::vector
     if (!text.empty()) {
       console.out << "\n" << Inked(console, Ink::kBold, ExplainTopicName(topic)) << "\n" << text;
     }
+  }
+}
+
+// What the question adds, each line after those of its topic.
+void AddQuestionLines(const PlanQuestion& question, const StoredPlan& plan,
+                      const std::vector<Remedy>& remedies, std::vector<ExplainLine>& lines) {
+  const auto add = [&lines](std::vector<ExplainLine> more) {
+    lines.insert(lines.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  };
+  add(ExplainWeights(question));
+  add(ExplainRemedies(plan.plan, remedies));
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const ExplainLine& a, const ExplainLine& b) { return a.topic < b.topic; });
+}
+
+// Why there are no remedies to read.
+void ShowNoRemedy(const Console& console, bool has_question) {
+  console.out << "\n" << Inked(console, Ink::kBold, "remedy") << "\n";
+  if (has_question) {
+    console.out << "  no other context parallelism, cache type, rollback or draft length admits more\n";
+  } else {
+    console.out
+        << "  the plan's question is not stored here: `kvasir plan` stores it, and explain then says what\n"
+        << "  each single change of it would give\n";
   }
 }
 
@@ -61,16 +90,24 @@ int RunExplain(const Console& console, Args args) {
   if (!plan.ok()) return BadUsage(console, "explain", plan.status());
 
   std::vector<ExplainLine> lines = ExplainPlan(plan->plan);
+  std::optional<std::vector<Remedy>> remedies;
+  const absl::StatusOr<PlanQuestion> question = LoadQuestion(console, *plan);
+  if (question.ok()) {
+    remedies = RankRemedies(*question, plan->plan);
+    AddQuestionLines(*question, *plan, *remedies, lines);
+  }
   if (line->Has("topic")) {
     const std::string topic = line->ValueOr("topic", "");
     std::erase_if(lines, [&topic](const ExplainLine& l) { return ExplainTopicName(l.topic) != topic; });
   }
   if (form == "json") {
-    console.out << ExplainJson(plan->plan_id, lines);
+    console.out << ExplainJson(plan->plan_id, lines, remedies);
   } else if (form == "text") {
     console.out << plan->text;
   } else {
     ShowLines(console, *plan, lines);
+    const bool asked = line->ValueOr("topic", "remedy") == ExplainTopicName(ExplainTopic::kRemedy);
+    if (asked && (!remedies.has_value() || remedies->empty())) ShowNoRemedy(console, question.ok());
   }
   return kExitOk;
 }

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "common/models/model_text.h"
 #include "planner/cli/plan_store.h"
+#include "planner/cli/stored_question.h"
 
 namespace kvasir::cli {
 
@@ -15,6 +16,7 @@ bool KeepPlan(const Console& console, const CommandLine& line, const PlanQuestio
   const auto* planned = std::get_if<Planned>(&outcome);
   if (planned == nullptr || line.Has("no-save")) return false;
   absl::Status saved = SavePlan(console, planned->plan_id, planned->text);
+  saved.Update(SaveQuestion(console, planned->plan_id, question));
   saved.Update(SaveModel(console, planned->plan.target.digest, ModelToText(question.target)));
   if (question.draft.has_value()) {
     saved.Update(SaveModel(console, planned->plan.draft.digest, ModelToText(*question.draft)));

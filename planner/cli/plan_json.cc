@@ -189,12 +189,21 @@ std::string ValidationJson(const std::vector<Refusal>& refusals, const Extras& e
   return Dump(json);
 }
 
-std::string ExplainJson(const std::string& plan_id, const std::vector<ExplainLine>& lines) {
-  Json out = Json::array();
+std::string ExplainJson(const std::string& plan_id, const std::vector<ExplainLine>& lines,
+                        const std::optional<std::vector<Remedy>>& remedies) {
+  Json out = {{"schema", "kvasir.explain/1"},
+              {"plan_id", plan_id},
+              {"lines", Json::array()},
+              {"remedies", remedies.has_value() ? Json::array() : Json()}};
   for (const ExplainLine& line : lines) {
-    out.push_back({{"topic", ExplainTopicName(line.topic)}, {"subject", line.subject}, {"text", line.text}});
+    out["lines"].push_back(
+        {{"topic", ExplainTopicName(line.topic)}, {"subject", line.subject}, {"text", line.text}});
   }
-  return Dump({{"schema", "kvasir.explain/1"}, {"plan_id", plan_id}, {"lines", out}});
+  for (const Remedy& remedy : remedies.value_or(std::vector<Remedy>{})) {
+    out["remedies"].push_back(
+        {{"flags", remedy.flags}, {"plan_id", remedy.plan_id}, {"capacity", CapacityJson(remedy.capacity)}});
+  }
+  return Dump(out);
 }
 
 }  // namespace kvasir::cli

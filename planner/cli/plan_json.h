@@ -2,6 +2,7 @@
 #ifndef KVASIR_PLANNER_CLI_PLAN_JSON_H_
 #define KVASIR_PLANNER_CLI_PLAN_JSON_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "planner/core/explain.h"
 #include "planner/core/outcome.h"
 #include "planner/core/plan_request.h"
+#include "planner/questions/explain_question.h"
 
 namespace kvasir::cli {
 
@@ -25,8 +27,9 @@ struct Extras {
 // Schema kvasir.validate/1: the verdict is "valid" or "refused".
 [[nodiscard]] std::string ValidationJson(const std::vector<Refusal>& refusals, const Extras& extras);
 
-// Schema kvasir.explain/1.
-[[nodiscard]] std::string ExplainJson(const std::string& plan_id, const std::vector<ExplainLine>& lines);
+// Schema kvasir.explain/1. Without remedies the plan's question is not known.
+[[nodiscard]] std::string ExplainJson(const std::string& plan_id, const std::vector<ExplainLine>& lines,
+                                      const std::optional<std::vector<Remedy>>& remedies);
 
 }  // namespace kvasir::cli
 

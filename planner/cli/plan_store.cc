@@ -91,14 +91,22 @@ absl::StatusOr<std::string> StateFolder(const Console& console) {
   return absl::FailedPreconditionError("neither XDG_STATE_HOME nor HOME is set; plans cannot be stored");
 }
 
-absl::Status SavePlan(const Console& console, std::string_view plan_id, std::string_view text) {
+absl::Status SaveText(const Console& console, const std::string& path, std::string_view text) {
   KVASIR_ASSIGN_OR_RETURN(const std::string folder, StateFolder(console));
-  return WriteFile(fs::path(folder) / "plans" / (std::string(plan_id) + ".txt"), text);
+  return WriteFile(fs::path(folder) / path, text);
+}
+
+absl::StatusOr<std::string> LoadText(const Console& console, const std::string& path) {
+  KVASIR_ASSIGN_OR_RETURN(const std::string folder, StateFolder(console));
+  return ReadFile(fs::path(folder) / path);
+}
+
+absl::Status SavePlan(const Console& console, std::string_view plan_id, std::string_view text) {
+  return SaveText(console, absl::StrFormat("plans/%s.txt", plan_id), text);
 }
 
 absl::Status SaveModel(const Console& console, std::string_view digest, std::string_view text) {
-  KVASIR_ASSIGN_OR_RETURN(const std::string folder, StateFolder(console));
-  return WriteFile(fs::path(folder) / "models" / (std::string(digest) + ".txt"), text);
+  return SaveText(console, absl::StrFormat("models/%s.txt", digest), text);
 }
 
 absl::StatusOr<StoredPlan> LoadPlan(const Console& console, const std::string& word) {
@@ -123,8 +131,7 @@ absl::StatusOr<StoredPlan> LoadPlan(const Console& console, const std::string& w
 }
 
 absl::StatusOr<std::string> LoadModelText(const Console& console, const std::string& digest) {
-  KVASIR_ASSIGN_OR_RETURN(const std::string folder, StateFolder(console));
-  KVASIR_ASSIGN_OR_RETURN(std::string text, ReadFile(fs::path(folder) / "models" / (digest + ".txt")));
+  KVASIR_ASSIGN_OR_RETURN(std::string text, LoadText(console, "models/" + digest + ".txt"));
   if (Sha256Hex(text) != digest) {
     return absl::DataLossError(absl::StrFormat("the stored model %s was changed; plan again", digest));
   }

@@ -108,7 +108,7 @@ void ExplainCapacity(const Plan& plan, const CapacityRow& row, Lines& out) {
 void ExplainBytes(const Plan& plan, Lines& out) {
   for (const OwnedBytes& owned : plan.attribution) {
     out.push_back({ExplainTopic::kBytes, owned.owner,
-                   absl::StrFormat("%d bytes, %s of the arena", owned.bytes.value(),
+                   absl::StrFormat("exact: %d bytes on each rank, %s of the arena", owned.bytes.value(),
                                    Percent(owned.bytes.value(), plan.arena_bytes.value()))});
   }
 }
@@ -160,16 +160,6 @@ void ExplainOptions(const Plan& plan, const Report& report, Lines& out) {
                        report.sizes.cost_512)});
 }
 
-// The plan's context comes last, the lengths that the objective looks at before it.
-std::vector<std::int64_t> ContextsOf(const Plan& plan) {
-  std::vector<std::int64_t> contexts;
-  for (const std::int64_t context : {std::int64_t{8192}, std::int64_t{32768}, std::int64_t{131072}}) {
-    if (context < plan.context_tokens) contexts.push_back(context);
-  }
-  contexts.push_back(plan.context_tokens);
-  return contexts;
-}
-
 }  // namespace
 
 std::string_view ExplainTopicName(ExplainTopic topic) {
@@ -186,8 +176,19 @@ std::string_view ExplainTopicName(ExplainTopic topic) {
       return "bytes";
     case ExplainTopic::kGraph:
       return "graph";
+    case ExplainTopic::kRemedy:
+      return "remedy";
   }
   return "invalid";
+}
+
+std::vector<std::int64_t> ExplainedContexts(const Plan& plan) {
+  std::vector<std::int64_t> contexts;
+  for (const std::int64_t context : {std::int64_t{8192}, std::int64_t{32768}, std::int64_t{131072}}) {
+    if (context < plan.context_tokens) contexts.push_back(context);
+  }
+  contexts.push_back(plan.context_tokens);
+  return contexts;
 }
 
 std::vector<ExplainLine> ExplainPlan(const Plan& plan) {
@@ -203,7 +204,8 @@ std::vector<ExplainLine> ExplainPlan(const Plan& plan) {
   for (const PlanPool& pool : plan.pools) ExplainPool(plan, pool, out);
   out.push_back({ExplainTopic::kRollback, std::string(StateRollbackName(plan.rollback)),
                  std::string(RollbackReason(plan.rollback))});
-  for (const std::int64_t context : ContextsOf(plan)) ExplainCapacity(plan, CapacityAt(plan, context), out);
+  for (const std::int64_t context : ExplainedContexts(plan))
+    ExplainCapacity(plan, CapacityAt(plan, context), out);
   ExplainBytes(plan, out);
   ExplainGraphs(plan, out);
   return out;

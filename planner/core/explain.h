@@ -12,8 +12,8 @@
 
 namespace kvasir {
 
-enum class ExplainTopic : std::int8_t { kGroup, kSize, kRollback, kCapacity, kBytes, kGraph };
-// group | size | rollback | capacity | bytes | graph
+enum class ExplainTopic : std::int8_t { kGroup, kSize, kRollback, kCapacity, kBytes, kGraph, kRemedy };
+// group | size | rollback | capacity | bytes | graph | remedy
 [[nodiscard]] std::string_view ExplainTopicName(ExplainTopic topic);
 
 struct ExplainLine {
@@ -22,6 +22,9 @@ struct ExplainLine {
   std::string text;     // one sentence
   friend bool operator==(const ExplainLine&, const ExplainLine&) = default;
 };
+
+// The lengths at which a plan's capacity is explained: those of the objective below its context, and that.
+[[nodiscard]] std::vector<std::int64_t> ExplainedContexts(const Plan& plan);
 
 // From a plan alone, for example one that was read back from its text. VerifyPlan must accept it.
 [[nodiscard]] std::vector<ExplainLine> ExplainPlan(const Plan& plan);

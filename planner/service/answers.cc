@@ -15,6 +15,7 @@
 #include "planner/core/canonical.h"
 #include "planner/core/explain.h"
 #include "planner/core/validated.h"
+#include "planner/questions/explain_question.h"
 #include "planner/rulesets/make_plan.h"
 #include "planner/service/answer_engine.h"
 #include "planner/service/check_field.h"
@@ -29,6 +30,17 @@ planner::v1::CreatePlanResponse ResponseOf(const PlanOutcome& outcome, const Pla
   response.set_target_model_text(task.target_model_text);
   response.set_draft_model_text(task.draft_model_text);
   return response;
+}
+
+void AddLines(const std::vector<ExplainLine>& lines, planner::v1::ExplainPlanResponse& response) {
+  for (const ExplainLine& line : lines) *response.add_lines() = ExplainLineToProto(line);
+}
+
+void AddRemedies(const PlanQuestion& question, const Plan& plan, planner::v1::ExplainPlanResponse& response) {
+  const std::vector<Remedy> remedies = RankRemedies(question, plan);
+  AddLines(ExplainWeights(question), response);
+  AddLines(ExplainRemedies(plan, remedies), response);
+  for (const Remedy& remedy : remedies) *response.add_remedies() = RemedyToProto(remedy);
 }
 
 absl::StatusOr<planner::v1::ExplainPlanResponse> ExplainRequest(
@@ -52,9 +64,10 @@ absl::StatusOr<planner::v1::ExplainPlanResponse> ExplainRequest(
       });
   *response.mutable_outcome() = ResponseOf(outcome, *task);
   if (const auto* planned = std::get_if<Planned>(&outcome)) {
-    for (const ExplainLine& line : ExplainPlan(planned->plan, planned->report)) {
-      *response.add_lines() = ExplainLineToProto(line);
-    }
+    AddLines(ExplainPlan(planned->plan, planned->report), response);
+    // Explicit layers are no question whose models another option could read again.
+    if (const absl::StatusOr<PlanQuestion> question = QuestionFromProto(request); question.ok())
+      AddRemedies(*question, planned->plan, response);
   }
   return response;
 }
@@ -67,9 +80,7 @@ absl::StatusOr<planner::v1::ExplainPlanResponse> ExplainText(const std::string& 
   }
   KVASIR_RETURN_IF_ERROR(WithReason(reason::kPlanInvalid, "plan_text", VerifyPlan(*plan)));
   planner::v1::ExplainPlanResponse response;
-  for (const ExplainLine& line : ExplainPlan(*plan)) {
-    *response.add_lines() = ExplainLineToProto(line);
-  }
+  AddLines(ExplainPlan(*plan), response);
   return response;
 }
 

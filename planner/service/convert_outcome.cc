@@ -172,6 +172,14 @@ plan::v1::DoesNotFit DoesNotFitToProto(const DoesNotFit& misfit) {
   return wire;
 }
 
+plan::v1::Remedy RemedyToProto(const Remedy& remedy) {
+  plan::v1::Remedy wire;
+  wire.set_flags(remedy.flags);
+  wire.set_plan_id(remedy.plan_id);
+  for (const CapacityRow& row : remedy.capacity) *wire.add_capacities() = CapacityToProto(row);
+  return wire;
+}
+
 plan::v1::ExplainLine ExplainLineToProto(const ExplainLine& line) {
   plan::v1::ExplainLine wire;
   wire.set_topic(std::string(ExplainTopicName(line.topic)));

@@ -11,12 +11,14 @@
 #include "kvasir/planner/v1/planner_service.pb.h"
 #include "planner/core/explain.h"
 #include "planner/core/outcome.h"
+#include "planner/questions/explain_question.h"
 
 namespace kvasir {
 
 [[nodiscard]] plan::v1::Plan PlanToProto(const Plan& plan);
 [[nodiscard]] plan::v1::Capacity CapacityToProto(const CapacityRow& row);
 [[nodiscard]] plan::v1::CapacityReport ReportToProto(const Report& report);
+[[nodiscard]] plan::v1::Remedy RemedyToProto(const Remedy& remedy);
 [[nodiscard]] plan::v1::Refusal RefusalToProto(const Refusal& refusal);
 [[nodiscard]] plan::v1::DoesNotFit DoesNotFitToProto(const DoesNotFit& misfit);
 [[nodiscard]] plan::v1::ExplainLine ExplainLineToProto(const ExplainLine& line);

@@ -1,11 +1,14 @@
 // diff, solve and sweep as a person and a pipeline call them.
 #include <algorithm>
 #include <cstdint>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_split.h"
+#include "common/base/sha256.h"
 #include "planner/cli/commands.h"
 #include "tests/planner/cli/run_cli_test.h"
 #include "tests/testing/golden.h"
@@ -102,6 +105,44 @@ TEST_F(QuestionsTest, ASolutionIsAPlanThatCanBeMadeAgain) {
   EXPECT_EQ(again.code, kExitOk) << again.err;
   EXPECT_THAT(solved.out, HasSubstr(Json(again)["plan_id"].get<std::string>().substr(0, 12)));
   EXPECT_EQ(Run({"explain", Json(again)["plan_id"].get<std::string>()}).code, kExitOk);
+}
+
+// Every remedy that explain offers is a plan that can be made, with the capacity that was promised.
+TEST_F(QuestionsTest, RemediesKeepTheirPromise) {
+  const std::vector<std::string> base =
+      CommandOf("plan", {"--target", "kimi-k3", "--draft", "kimi-k3-dspark", "--tp", "8"},
+                {"--kv-memory", "46.8GiB", "--context", "8k,32k,128k", "--output", "json"});
+  const auto plan = Json(Run(base));
+  const auto explained = Json(Run({"explain", plan["plan_id"].get<std::string>(), "--output", "json"}));
+  ASSERT_FALSE(explained["remedies"].empty());
+  for (const auto& remedy : explained["remedies"]) {
+    std::vector<std::string> changed = base;
+    for (const auto flag : absl::StrSplit(remedy["flags"].get<std::string>(), ' '))
+      changed.emplace_back(flag);
+    if (remedy["flags"] == "no --draft") {
+      changed = base;
+      changed.erase(changed.begin() + 3, changed.begin() + 5);
+    }
+    const auto applied = Json(Run(changed));
+    EXPECT_EQ(applied["plan_id"], remedy["plan_id"]) << remedy["flags"];
+    EXPECT_EQ(applied["capacity"], remedy["capacity"]) << remedy["flags"];
+  }
+}
+
+TEST_F(QuestionsTest, WithoutItsQuestionAPlanHasNoRemedies) {
+  const Answer planned = Run(CommandOf("plan", kDemo, {"--kv-memory", "8MiB", "--output", "text"}));
+  const std::string id = Sha256Hex(planned.out);
+  const fs::path question = root_ / "kvasir" / "questions" / (id + ".json");
+  ASSERT_TRUE(fs::exists(question));
+  for (const std::string text : {"", "[]", "{\"tp\": \"two\"}", "{\"tp\": 1}"}) {
+    std::ofstream(question) << text;
+    const Answer answer = Run({"explain", id, "--output", "json"});
+    EXPECT_EQ(answer.code, kExitOk);
+    EXPECT_TRUE(Json(answer)["remedies"].is_null()) << text;
+  }
+  fs::remove(question);
+  EXPECT_THAT(Run({"explain", id}).out, HasSubstr("question is not stored here"));
+  EXPECT_THAT(Run({"explain", id, "--topic", "size"}).out, Not(HasSubstr("not stored")));
 }
 
 TEST_F(QuestionsTest, EveryGoalForPrograms) {

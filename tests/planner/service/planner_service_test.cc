@@ -161,6 +161,10 @@ TEST_F(PlannerServiceTest, ExplainsFromARequestAndFromAText) {
   EXPECT_EQ(stages, (std::vector<std::string>{"canonical", "validated", "grouped", "packed", "sized",
                                               "graphed", "plan"}));
   EXPECT_GT(from_request.lines_size(), 5);
+  // A remedy is the plan of the request with its change.
+  ASSERT_GT(from_request.remedies_size(), 0);
+  EXPECT_EQ(from_request.remedies(0).plan_id().size(), 64U);
+  EXPECT_GT(from_request.remedies(0).capacities_size(), 0);
   request.set_plan_text(from_request.outcome().plan().canonical_text());
   wire::ExplainPlanResponse from_text;
   KVASIR_ASSERT_OK(Call(&wire::PlannerService::Stub::ExplainPlan, request, from_text));
