@@ -43,6 +43,23 @@ void BlockPools::Free(PoolId pool, std::span<const BlockId> blocks) {
   }
 }
 
+void BlockPools::Move(const ParentMove& move) {
+  KVASIR_CHECK(move.parent.value() > 0 && move.parent.value() < static_cast<std::int64_t>(touched_.size()));
+  KVASIR_CHECK(touched_[static_cast<std::size_t>(move.parent.value())].used ==
+               static_cast<std::int64_t>(move.blocks.size()));
+  PoolState& state = pools_[static_cast<std::size_t>(move.pool.value())];
+  std::vector<BlockId> from;
+  for (const ParentMove::Block& block : move.blocks) {
+    KVASIR_CHECK(block.from.value() / state.blocks_per_parent == move.parent.value());
+    const std::int64_t home = block.to.value() / state.blocks_per_parent;
+    KVASIR_CHECK(home != move.parent.value() && state.free.erase(block.to.value()) == 1);
+    ++state.used;
+    ++touched_[static_cast<std::size_t>(home)].used;
+    from.push_back(block.from);
+  }
+  Free(move.pool, from);
+}
+
 std::vector<ParentId> BlockPools::TakeParentsToZero() {
   std::vector<ParentId> parents;
   parents.reserve(to_zero_.size());
@@ -61,6 +78,29 @@ std::int64_t BlockPools::used_blocks(PoolId pool) const {
 
 absl::Status BlockPools::FitsWhenEmpty(std::span<const std::int64_t> counts) const {
   return Fits(counts, parents_ - 1, /*when_empty=*/true);
+}
+
+bool BlockPools::FitsNow(std::span<const std::int64_t> counts) const {
+  return Fits(counts, free_parents(), /*when_empty=*/false).ok();
+}
+
+std::vector<HeldParent> BlockPools::held_parents() const {
+  std::vector<HeldParent> held;
+  for (std::size_t i = 0; i < touched_.size(); ++i) {
+    if (!touched_[i].pool.has_value()) continue;
+    held.push_back({.parent = ParentId(static_cast<std::int64_t>(i)),
+                    .pool = PoolId(static_cast<std::int32_t>(*touched_[i].pool)),
+                    .used = touched_[i].used});
+  }
+  return held;
+}
+
+std::int64_t BlockPools::blocks_per_parent(PoolId pool) const {
+  return pools_[static_cast<std::size_t>(pool.value())].blocks_per_parent;
+}
+
+const std::set<std::int64_t>& BlockPools::free_blocks(PoolId pool) const {
+  return pools_[static_cast<std::size_t>(pool.value())].free;
 }
 
 // Pools are served in order, so a pool may count on the parents that those before it leave.

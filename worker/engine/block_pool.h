@@ -20,6 +20,26 @@
 
 namespace kvasir {
 
+// A parent that a pool holds, and how many of its blocks are given out: at least one.
+struct HeldParent {
+  ParentId parent;
+  PoolId pool;
+  std::int64_t used = 0;
+};
+
+// The live blocks of one parent and where they go: blocks of other parents of the same pool. Ascending ids.
+struct ParentMove {
+  struct Block {
+    BlockId from;
+    BlockId to;
+    friend bool operator==(const Block&, const Block&) = default;
+  };
+  PoolId pool;
+  ParentId parent;
+  std::vector<Block> blocks = {};
+  friend bool operator==(const ParentMove&, const ParentMove&) = default;
+};
+
 class BlockPools {
  public:
   explicit BlockPools(const Plan& plan);
@@ -30,6 +50,10 @@ class BlockPools {
   // Gives back blocks that Allocate returned and that were not freed since; anything else is our own bug.
   void Free(PoolId pool, std::span<const BlockId> blocks);
 
+  // Gives out the targets of `move` and frees its sources, so that the parent returns; anything but a move of
+  // all blocks of a held parent to free blocks of its pool is our own bug. Whoever keeps ids renames them.
+  void Move(const ParentMove& move);
+
   // Parents that carry another pool than before, ascending, each once; then forgets them. A parent's first
   // pool needs no zeroing, the arena starts zeroed.
   [[nodiscard]] std::vector<ParentId> TakeParentsToZero();
@@ -38,6 +62,12 @@ class BlockPools {
   [[nodiscard]] std::int64_t used_blocks(PoolId pool) const;
   // Whether `counts` would be served if nothing else were allocated; else what Allocate would say.
   [[nodiscard]] absl::Status FitsWhenEmpty(std::span<const std::int64_t> counts) const;
+  // Whether Allocate would serve `counts` now.
+  [[nodiscard]] bool FitsNow(std::span<const std::int64_t> counts) const;
+  [[nodiscard]] std::vector<HeldParent> held_parents() const;  // ascending
+  [[nodiscard]] std::int64_t blocks_per_parent(PoolId pool) const;
+  // Of the parents that the pool holds; ascending.
+  [[nodiscard]] const std::set<std::int64_t>& free_blocks(PoolId pool) const;
 
  private:
   struct PoolState {

@@ -12,6 +12,7 @@
 #include "common/base/typed_error.h"
 #include "common/plan/admission.h"
 #include "worker/engine/arena_layout.h"
+#include "worker/engine/compaction.h"
 
 namespace kvasir {
 namespace {
@@ -53,13 +54,19 @@ absl::StatusOr<SequenceTables> SequenceTables::Create(const Plan& plan) {
   return tables;
 }
 
-absl::StatusOr<SequenceTable> SequenceTables::Reserve(std::int64_t limit) {
+std::vector<std::int64_t> SequenceTables::CountsFor(std::int64_t limit) const {
   std::vector<std::int64_t> counts;
-  std::vector<std::int64_t> alone = reserve_;
-  for (std::size_t p = 0; p < plan_.pools.size(); ++p) {
-    counts.push_back(BlocksForSequence(DemandOf(plan_, plan_.pools[p]), limit));
-    alone[p] += counts[p];
+  counts.reserve(plan_.pools.size());
+  for (const PlanPool& pool : plan_.pools) {
+    counts.push_back(BlocksForSequence(DemandOf(plan_, pool), limit));
   }
+  return counts;
+}
+
+absl::StatusOr<SequenceTable> SequenceTables::Reserve(std::int64_t limit) {
+  const std::vector<std::int64_t> counts = CountsFor(limit);
+  std::vector<std::int64_t> alone = reserve_;
+  for (std::size_t p = 0; p < plan_.pools.size(); ++p) alone[p] += counts[p];
   if (const absl::Status never = pools_.FitsWhenEmpty(alone); !never.ok()) {
     return FieldError(reason::kValueOutOfRange, "max_tokens",
                       absl::StrFormat("prompt + max_tokens: %d tokens can never be admitted by this plan: %s",
@@ -117,6 +124,20 @@ void SequenceTables::Release(SequenceTable& table) {
     pools_.Free(plan_.pools[p].id, held);
   }
   table = SequenceTable{};
+}
+
+std::optional<ParentMove> SequenceTables::Compact(std::int64_t limit,
+                                                  std::span<SequenceTable* const> running) {
+  std::optional<ParentMove> move = ChooseMove(pools_, CountsFor(limit));
+  if (!move.has_value()) return std::nullopt;
+  pools_.Move(*move);
+  const auto pool = static_cast<std::size_t>(move->pool.value());
+  Rename(*move, spare_[pool]);
+  for (SequenceTable* const table : running) {
+    Rename(*move, table->columns[pool]);
+    Rename(*move, table->idle[pool]);
+  }
+  return move;
 }
 
 // Moves from `held` to the reserve what the table holds (in columns and in `held`) beyond its own share.

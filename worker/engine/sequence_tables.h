@@ -4,6 +4,8 @@
 #define KVASIR_WORKER_ENGINE_SEQUENCE_TABLES_H_
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -35,12 +37,18 @@ class SequenceTables {
   void Settle(SequenceTable& table, std::int64_t committed);
   void Release(SequenceTable& table);
 
+  // After Reserve said ResourceExhausted for `limit` tokens: moves the blocks of one parent where that helps
+  // to admit the sequence (ChooseMove), here and in `running`, which are all tables that are held. The caller
+  // has the bytes copied as compaction.h says, and tries again in the next step. nullopt: no move helps now.
+  std::optional<ParentMove> Compact(std::int64_t limit, std::span<SequenceTable* const> running);
+
   [[nodiscard]] std::vector<ParentId> TakeParentsToZero() { return pools_.TakeParentsToZero(); }
   [[nodiscard]] std::int64_t free_parents() const { return pools_.free_parents(); }
   [[nodiscard]] std::int64_t used_blocks(PoolId pool) const { return pools_.used_blocks(pool); }
 
  private:
   explicit SequenceTables(const Plan& plan);
+  [[nodiscard]] std::vector<std::int64_t> CountsFor(std::int64_t limit) const;
   void ReturnBorrowed(const SequenceTable& table, std::size_t pool, std::vector<BlockId>& held);
 
   Plan plan_;
