@@ -1,6 +1,5 @@
 // kvasir plan: plans in this process and stores the plan.
 #include <array>
-#include <optional>
 #include <ostream>
 #include <variant>
 #include <vector>
@@ -9,8 +8,9 @@
 #include "planner/cli/command_line.h"
 #include "planner/cli/commands.h"
 #include "planner/cli/engine_ask.h"
-#include "planner/cli/engine_line.h"
+#include "planner/cli/find_alternatives.h"
 #include "planner/cli/keep_plan.h"
+#include "planner/cli/page/write_page.h"
 #include "planner/cli/plan_json.h"
 #include "planner/cli/plan_question.h"
 #include "planner/cli/remedy_search.h"
@@ -26,6 +26,7 @@ constexpr std::array kOwnFlags = {
     Flag{"server", "HOST:PORT", "ask a planner service instead of planning here"},
     Flag{"trace", "", "print what each stage made, on the error stream"},
     Flag{"no-save", "", "do not store the plan"},
+    Flag{"html", "FILE", "also write the answer as a page that a browser shows"},
     Flag{"emit", "vllm", "print the engine's flags for this question, and plan nothing"},
 };
 
@@ -36,39 +37,26 @@ std::vector<Flag> AllFlags() {
   return flags;
 }
 
-// The same question with each other way to take rejected tokens back, where there is a state to roll back.
-std::vector<Alternative> FindAlternatives(const PlanQuestion& question, const PlanOutcome& outcome) {
-  std::vector<Alternative> out;
-  const auto* planned = std::get_if<Planned>(&outcome);
-  if (planned == nullptr) return out;
-  for (const RollbackOption& option : planned->report.rollback_options) {
-    if (option.chosen || !option.possible) continue;
-    PlanQuestion other = question;
-    other.options.state_rollback = StateRollbackName(option.rollback);
-    const PlanOutcome answer = MakePlan(RequestOf(other));
-    if (const auto* fits = std::get_if<Planned>(&answer)) {
-      out.push_back({"with " + other.options.state_rollback, fits->report.capacity});
-    }
+// What is found out beside the answer itself: how other choices would do.
+Extras ExtrasOf(const PlanQuestion& question, const PlanOutcome& outcome) {
+  Extras extras;
+  if (const auto* planned = std::get_if<Planned>(&outcome)) {
+    extras.alternatives = FindAlternatives(question, planned->report);
+  } else if (const auto* refused = std::get_if<Refusals>(&outcome)) {
+    extras.accepted_instead = FindRemedies(question, refused->refusals);
   }
-  if (std::optional<Alternative> engine = EngineLine(question, planned->report.capacity)) {
-    out.push_back(*std::move(engine));
-  }
-  return out;
+  return extras;
 }
 
 void Show(const Console& console, const PlanQuestion& question, const PlanOutcome& outcome, bool kept,
           const std::string& form) {
   const auto* planned = std::get_if<Planned>(&outcome);
   if (form == "json") {
-    Extras extras{FindAlternatives(question, outcome), {}};
-    if (const auto* refused = std::get_if<Refusals>(&outcome)) {
-      extras.accepted_instead = FindRemedies(question, refused->refusals);
-    }
-    console.out << OutcomeJson(RequestOf(question), outcome, extras);
+    console.out << OutcomeJson(RequestOf(question), outcome, ExtrasOf(question, outcome));
   } else if (planned != nullptr && form == "text") {
     console.out << planned->text;
   } else if (planned != nullptr) {
-    ShowPlan(console, *planned, FindAlternatives(question, outcome), kept);
+    ShowPlan(console, *planned, FindAlternatives(question, planned->report), kept);
   } else if (const auto* short_of = std::get_if<DoesNotFit>(&outcome)) {
     ShowDoesNotFit(console, *short_of);
   } else {
@@ -95,6 +83,8 @@ int RunPlan(const Console& console, Args args) {
   const std::string form = line->ValueOr("output", "table");
   const absl::Status output = CheckOutput(form, /*has_text=*/true);
   if (!output.ok()) return BadUsage(console, "plan", output);
+  const absl::Status page = CheckPageFlag(*line);
+  if (!page.ok()) return BadUsage(console, "plan", page);
   if (line->Has("emit")) return RunEmitVllm(console, *line);
   if (AsksEngine(*line)) return RunEnginePlan(console, *line, form);
   const absl::StatusOr<PlanQuestion> question = ReadQuestion(*line, /*needs_memory=*/true);
@@ -108,8 +98,13 @@ int RunPlan(const Console& console, Args args) {
   }
   PlanOutcome outcome = MakePlan(RequestOf(*question), trace);
   if (auto* misfit = std::get_if<DoesNotFit>(&outcome)) AddFitRemedies(*question, *misfit);
+  if (line->Has("html")) {
+    const absl::Status written = WritePage(*line, *question, outcome, ExtrasOf(*question, outcome));
+    if (!written.ok()) return BadUsage(console, "plan", written);
+  }
   const bool kept = KeepPlan(console, *line, *question, outcome);
   Show(console, *question, outcome, kept, form);
+  if (line->Has("html") && form == "table") console.out << "Page     " << line->ValueOr("html", "") << "\n";
   return ExitCodeOf(outcome);
 }
 

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <ostream>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_format.h"
 #include "planner/cli/command_line.h"
 #include "planner/cli/commands.h"
@@ -73,9 +75,9 @@ int UnknownCommand(const Console& console, const std::string& name) {
   return kExitBadUsage;
 }
 
-bool AsksServer(Args args) {
+bool HasFlag(Args args, const std::string& flag) {
   return std::any_of(args.begin(), args.end(),
-                     [](std::string_view arg) { return arg == "--server" || arg.starts_with("--server="); });
+                     [&flag](const std::string& arg) { return arg == flag || arg.starts_with(flag + "="); });
 }
 
 }  // namespace
@@ -107,7 +109,14 @@ int RunCli(std::span<const std::string> args, const Console& console) {
   const Command* command = FindCommand(args[0]);
   if (command == nullptr) return UnknownCommand(console, args[0]);
   const Args rest = args.subspan(1);
-  if (command->run == nullptr || (command->name == "plan" && AsksServer(rest))) {
+  const bool on_server = command->name == "plan" && HasFlag(rest, "--server");
+  if (on_server && HasFlag(rest, "--html")) {
+    return BadUsage(
+        console, "plan",
+        absl::InvalidArgumentError("--html: only plans that are made here become a page; leave out "
+                                   "--server, or --html"));
+  }
+  if (command->run == nullptr || on_server) {
     return console.run_remote({args.begin(), args.end()});
   }
   if (std::any_of(rest.begin(), rest.end(),

@@ -66,6 +66,7 @@ RULES = (
     ('planner/dispatch/*', Rule(_PLAN, ('status', 'posix'))),
     ('planner/service/*', Rule(_PLANNING + ('planner/dispatch', 'planner/questions') + _WIRE, _GRPC)),
     ('planner/cli/remote/*', Rule(_PLANNING + ('planner/cli', 'planner/questions') + _WIRE, _GRPC + ('json', 'posix'))),
+    ('planner/cli/page/*', Rule(_PLANNING + ('planner/cli', 'planner/questions'), ('status', 'json'))),
     ('planner/cli/*', Rule(_PLANNING + ('planner/questions',), ('status', 'json', 'posix'))),
     ('planner/main.cc', Rule(_PLANNING + ('planner/dispatch', 'planner/service') + _WIRE, _GRPC + ('posix',))),
     ('worker/engine/*', Rule(_ENGINE, ('status',))),
