@@ -57,7 +57,7 @@ struct LayoutKey {
   std::int64_t value_dim = 0;
   std::int64_t alignment_bytes = 16;  // of a page's first byte
   std::vector<StateTensor> states;    // kState only
-  std::vector<StateTensor> ring;      // kState only: inputs kept per drafted token for replay
+  std::vector<StateTensor> ring;      // kState only: what replay keeps of each drafted token
   friend auto operator<=>(const LayoutKey&, const LayoutKey&) = default;
 };
 

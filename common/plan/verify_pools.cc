@@ -58,7 +58,7 @@ absl::Status CheckStride(const Field& field, const Plan& plan, const PlanPool& p
 }
 
 std::int64_t PageBytes(const Plan& plan, const PlanPool& pool, const LayoutKey& layout) {
-  if (layout.kind == LayoutKind::kState) return StateBytes(layout) + RingBytes(layout, plan.draft_tokens + 1);
+  if (layout.kind == LayoutKind::kState) return StateBytes(layout) + RingBytes(layout, plan.draft_tokens);
   return pool.block_tokens * RowBytes(layout);
 }
 

@@ -73,7 +73,7 @@ std::int64_t PageBytesOf(const PlanRequest& request, const LayerSpec& layer, Sta
                          std::int64_t block_tokens) {
   if (layer.layout.kind != LayoutKind::kState) return block_tokens * RowBytes(layer.layout);
   const std::int64_t ring =
-      rollback == StateRollback::kReplay ? RingBytes(layer.layout, request.draft_tokens + 1) : 0;
+      rollback == StateRollback::kReplay ? RingBytes(layer.layout, request.draft_tokens) : 0;
   return StateBytes(layer.layout) + ring;
 }
 

@@ -61,12 +61,13 @@ struct CacheOf {
   Kept operator()(const EncoderAttentionShape&) const { return {}; }
   Kept operator()(const NoMixer&) const { return {}; }
 
+  // Keys and values of drafted tokens are made again from the convolutions' inputs, which the state keeps.
   Kept operator()(const KdaShape& s) const {
     const std::int64_t width = s.heads * s.head_dim;
     return State(s.heads, "kda",
                  {{"conv", Rows(s.conv_kernel, true) * 3 * width, dtype},
                   {"recurrent", width * s.head_dim, DType::kF32}},
-                 {{"decay", width, DType::kF32}, {"key_update", 2 * width, dtype}});
+                 {{"decay", width, DType::kF32}, {"beta", s.heads, DType::kF32}});
   }
 
   Kept operator()(const GatedDeltaShape& s) const {
@@ -75,7 +76,7 @@ struct CacheOf {
     return State(s.key_heads, "gated_delta",
                  {{"conv", Rows(s.conv_kernel, true) * (2 * keys + values), dtype},
                   {"recurrent", values * s.key_dim, s.state_dtype.value_or(dtype)}},
-                 {{"decay", s.value_heads, DType::kF32}, {"key_update", keys + values, dtype}});
+                 {{"decay", s.value_heads, DType::kF32}, {"beta", s.value_heads, DType::kF32}});
   }
 
   Kept operator()(const Mamba2Shape& s) const {

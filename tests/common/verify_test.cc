@@ -85,8 +85,8 @@ INSTANTIATE_TEST_SUITE_P(
                                [](Plan& p) { p.parent_bytes = Bytes(0); }},
                       Mutation{"parent_above_arena", "parent_bytes",
                                [](Plan& p) { p.parent_bytes = p.arena_bytes + Bytes(1); }},
-                      Mutation{"one_parent_more", "parents is 1119", [](Plan& p) { ++p.parents; }},
-                      Mutation{"one_parent_less", "parents is 1117", [](Plan& p) { --p.parents; }},
+                      Mutation{"one_parent_more", "parents is 2351", [](Plan& p) { ++p.parents; }},
+                      Mutation{"one_parent_less", "parents is 2349", [](Plan& p) { --p.parents; }},
                       Mutation{"parent_size", "blocks_per_parent",
                                [](Plan& p) {
                                  p.parent_bytes += Bytes(256);
@@ -127,11 +127,11 @@ INSTANTIATE_TEST_SUITE_P(
         Mutation{"parts", "pools[state].parts is 4", [](Plan& p) { State(p).parts = 4; }},
         Mutation{"part_missing", "part is 2, must be from 0 to 1", [](Plan& p) { State(p).parts = 2; }},
         Mutation{"block_below_pages", "offset_bytes", [](Plan& p) { Tokens(p).block_bytes = 256; }},
-        Mutation{"block_above_pages", "block_bytes is 2138113", [](Plan& p) { ++Tokens(p).block_bytes; }},
+        Mutation{"block_above_pages", "block_bytes is 21204529", [](Plan& p) { ++State(p).block_bytes; }},
         Mutation{"stride_below_block", "stride_bytes", [](Plan& p) { Tokens(p).stride_bytes -= 4096; }},
         Mutation{"stride_negative", "stride_bytes is -1", [](Plan& p) { Tokens(p).stride_bytes = -1; }},
         Mutation{"stride_not_dividing", "blocks_per_parent * stride_bytes",
-                 [](Plan& p) { Tokens(p).stride_bytes -= 256; }},
+                 [](Plan& p) { State(p).stride_bytes -= 256; }},
         Mutation{"stride_unit", "stride_bytes mod 256",
                  [](Plan& p) {
                    // One block of the parent's size, and a parent that is no multiple of 256.
@@ -140,7 +140,7 @@ INSTANTIATE_TEST_SUITE_P(
                    Tokens(p).stride_bytes = p.parent_bytes.value();
                    Tokens(p).blocks_per_parent = 1;
                  }},
-        Mutation{"blocks_per_parent", "blocks_per_parent is 22",
+        Mutation{"blocks_per_parent", "blocks_per_parent is 11",
                  [](Plan& p) { ++Tokens(p).blocks_per_parent; }},
         Mutation{"overlap", "offset_bytes", [](Plan& p) { Target(p).layers[1].offset_bytes -= 16; }},
         Mutation{"overlap_across_groups", "where the page of target.92 ends",

@@ -63,11 +63,10 @@ class Rig {
   absl::Status Prepare() {
     const std::int64_t conv = Aligned(c_.history() * 3 * c_.width() * DTypeBytes(c_.dtype));
     const std::int64_t state = Aligned(c_.width() * c_.dim * DTypeBytes(DType::kF32));
-    const std::int64_t ring = c_.draft_tokens + 1;
-    const std::int64_t decays = Aligned(ring * c_.width() * DTypeBytes(DType::kF32));
-    const std::int64_t updates = Aligned(ring * 2 * c_.width() * DTypeBytes(c_.dtype));
+    const std::int64_t decays = Aligned(c_.draft_tokens * c_.width() * DTypeBytes(DType::kF32));
+    const std::int64_t betas = Aligned(c_.draft_tokens * c_.heads * DTypeBytes(DType::kF32));
     const std::int64_t begin = 48;  // some other layer's page
-    stride_ = (begin + conv + state + decays + updates + 255) / 256 * 256;
+    stride_ = (begin + conv + state + decays + betas + 255) / 256 * 256;
     const auto at = [&](std::int64_t offset) {
       return StateGeometry{
           .stride_bytes = stride_, .offset_bytes = begin + offset, .part = c_.parts - 1, .parts = c_.parts};
@@ -75,7 +74,7 @@ class Rig {
     conv_ = at(0);
     state_ = at(conv);
     decay_ = at(conv + state);
-    update_ = at(conv + state + decays);
+    ring_beta_ = at(conv + state + decays);
     const std::int64_t columns = c_.copies() * c_.parts;
     const std::int64_t blocks = static_cast<std::int64_t>(data_.sequences.size()) * columns + 1;
     KVASIR_ASSIGN_OR_RETURN(arena_, backend_.Allocate(Bytes(blocks * stride_)));
@@ -133,7 +132,7 @@ class Rig {
       for (std::int64_t i = 0; i < part.rows; ++i) {
         const std::size_t r = b * static_cast<std::size_t>(query_rows) + static_cast<std::size_t>(i);
         bounds_[r] = committed_[part.sequence] + i + 1;
-        const bool keeps = prefill ? i + 1 == part.rows : !c_.replays();
+        const bool keeps = prefill ? i + 1 == part.rows : !c_.replays() || i == 0;
         if (!keeps) continue;
         writes_[r] = bounds_[r] % c_.copies();
         touched[static_cast<std::size_t>(writes_[r])] = true;
@@ -174,12 +173,40 @@ class Rig {
     }
   }
 
+  [[nodiscard]] KdaReplayOp Replay(std::int64_t requests, std::int64_t query_rows) {
+    const std::int64_t width = c_.width();
+    return {.k_weight = data_.weight.data() + width * c_.kernel,
+            .v_weight = data_.weight.data() + 2 * width * c_.kernel,
+            .arena = arena_->data(),
+            .conv = conv_,
+            .dtype = c_.dtype,
+            .kernel = c_.kernel,
+            .history = c_.history(),
+            .history_stride = 3 * width,
+            .k_begin = width,
+            .v_begin = 2 * width,
+            .state = state_,
+            .ring_decay = decay_,
+            .ring_beta = ring_beta_,
+            .block_table = table_.data(),
+            .bounds = bounds_.data(),
+            .reads = reads_.data(),
+            .replays = replays_.data(),
+            .requests = requests,
+            .query_rows = query_rows,
+            .heads = c_.heads,
+            .dim = c_.dim,
+            .table_width = c_.copies() * c_.parts,
+            .eps = 1e-6F};
+  }
+
   [[nodiscard]] LaunchList BuildList(std::int64_t query_rows, bool prefill) {
     LaunchList list;
     const auto requests = static_cast<std::int64_t>(reads_.size());
     const std::int64_t rows = requests * query_rows;
     const std::int64_t width = c_.width();
     const std::int64_t columns = c_.copies() * c_.parts;
+    if (c_.replays() && !prefill) list.push_back(Replay(requests, query_rows));
     for (std::int64_t i = 0; i < 3; ++i) {
       list.push_back(ShortConvOp{.x = qkv_.data() + i * width,
                                  .weight = data_.weight.data() + i * width * c_.kernel,
@@ -212,13 +239,12 @@ class Rig {
                              .arena = arena_->data(),
                              .state = state_,
                              .ring_decay = decay_,
-                             .ring_update = update_,
+                             .ring_beta = ring_beta_,
                              .keeps_rows = c_.replays() && !prefill,
                              .dtype = c_.dtype,
                              .block_table = table_.data(),
                              .bounds = bounds_.data(),
                              .reads = reads_.data(),
-                             .replays = replays_.data(),
                              .writes = writes_.data(),
                              .fault = &fault_,
                              .requests = requests,
@@ -253,7 +279,7 @@ class Rig {
       const auto from = pass_out_.begin() + static_cast<std::ptrdiff_t>(b) * query_rows * c_.width();
       std::copy_n(from, part.counts * c_.width(), out_[part.sequence].begin() + committed * c_.width());
       committed += part.counts;
-      pending_[part.sequence] = c_.replays() && !prefill ? part.counts : 0;
+      pending_[part.sequence] = c_.replays() && !prefill ? part.counts - 1 : 0;
     }
     return absl::OkStatus();
   }
@@ -274,7 +300,7 @@ class Rig {
   std::mt19937 draws_;
   std::unique_ptr<DeviceMemory> arena_;
   std::int64_t stride_ = 0;
-  StateGeometry conv_, state_, decay_, update_;
+  StateGeometry conv_, state_, decay_, ring_beta_;
   std::vector<std::vector<std::int64_t>> tables_;
   std::vector<std::int64_t> committed_, pending_;
   std::vector<std::int64_t> table_, bounds_, reads_, replays_, writes_;

@@ -80,7 +80,7 @@ LayoutKey StateLayout(const EnginePlanOptions& options, const KdaShape& shape) {
   layout.states = {{"conv", history * 3 * width, options.dtype},
                    {"recurrent", width * shape.head_dim, DType::kF32}};
   if (options.draft_tokens > 0 && options.rollback == StateRollback::kReplay) {
-    layout.ring = {{"decay", width, DType::kF32}, {"key_update", 2 * width, options.dtype}};
+    layout.ring = {{"decay", width, DType::kF32}, {"beta", shape.heads / options.topology.tp, DType::kF32}};
   }
   return layout;
 }
@@ -109,7 +109,7 @@ PlanPool MakeStatePool(const EnginePlanOptions& options) {
     planned.part = place * options.parts / 3;
     const bool first = group.layers.empty() || group.layers.back().part != planned.part;
     planned.offset_bytes = first ? 0 : group.layers.back().offset_bytes + group.layers.back().page_bytes;
-    planned.page_bytes = StateBytes(planned.layout) + RingBytes(planned.layout, options.draft_tokens + 1);
+    planned.page_bytes = StateBytes(planned.layout) + RingBytes(planned.layout, options.draft_tokens);
     pool.block_bytes = std::max(pool.block_bytes, planned.offset_bytes + planned.page_bytes);
     group.layers.push_back(std::move(planned));
     ++place;

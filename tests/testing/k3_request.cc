@@ -50,8 +50,8 @@ LayerSpec KdaLayer(const K3Options& options, std::int32_t index) {
   layer.layout.states = {{.name = "recurrent", .elements = heads * kHeadDim * kHeadDim, .dtype = DType::kF32},
                          {.name = "conv", .elements = rows * 3 * heads * kHeadDim, .dtype = DType::kBf16}};
   if (options.draft_tokens > 0) {
-    layer.layout.ring = {{.name = "gate", .elements = heads * kHeadDim, .dtype = DType::kF32},
-                         {.name = "key_value", .elements = heads * 2 * kHeadDim, .dtype = DType::kBf16}};
+    layer.layout.ring = {{.name = "decay", .elements = heads * kHeadDim, .dtype = DType::kF32},
+                         {.name = "beta", .elements = heads, .dtype = DType::kF32}};
   }
   layer.behaviour = {.role = Role::kTarget,
                      .mixer = Mixer::kRecurrent,

@@ -80,6 +80,9 @@ class Runner {
   absl::Status operator()(const KdaGateOp& op) {
     return Done(Reference() ? cpu::ReferenceKdaGate : cpu::KdaGate, op);
   }
+  absl::Status operator()(const KdaReplayOp& op) {
+    return Done(Reference() ? cpu::ReferenceKdaReplay : cpu::KdaReplay, op);
+  }
   absl::Status operator()(const KdaStepOp& op) {
     return Done(Reference() ? cpu::ReferenceKdaStep : cpu::KdaStep, op);
   }

@@ -37,18 +37,26 @@ void ConvolveRequest(const ShortConvOp& op, std::int64_t request, std::vector<fl
     }
     std::copy(x, x + op.channels, taps.begin() + (position - first) * op.channels);
     StoreRow(x, op.dtype, op.channels, row_of(position));
-    for (std::int64_t c = 0; c < op.channels; ++c) {
-      const float* weight = op.weight + c * op.kernel + (op.kernel - 1 - (position - first));
-      float sum = 0;
-      for (std::int64_t j = 0; j <= position - first; ++j) {
-        sum += weight[j] * taps[static_cast<std::size_t>(j * op.channels + c)];
-      }
-      x[c] = sum * Sigmoid(sum);
-    }
+    ConvolveRow(taps.data(), position - first + 1, op.weight, op.kernel, op.channels, x);
   }
 }
 
 }  // namespace
+
+void ConvolveRow(const float* taps, std::int64_t count, const float* weight, std::int64_t kernel,
+                 std::int64_t channels, float* out) {
+  for (std::int64_t c = 0; c < channels; ++c) {
+    const float* own = weight + c * kernel + (kernel - count);
+    float sum = 0;
+    for (std::int64_t j = 0; j < count; ++j) sum += own[j] * taps[j * channels + c];
+    out[c] = sum * Sigmoid(sum);
+  }
+}
+
+void NormalizeHead(float* x, std::int64_t dim, float scale, float eps) {
+  const float factor = scale / std::sqrt(DotLanes(x, x, dim) + eps);
+  for (std::int64_t d = 0; d < dim; ++d) x[d] *= factor;
+}
 
 void ShortConv(const ShortConvOp& op) {
   std::vector<float> taps(static_cast<std::size_t>(op.kernel * op.channels));
@@ -58,9 +66,7 @@ void ShortConv(const ShortConvOp& op) {
 void L2Norm(const L2NormOp& op) {
   for (std::int64_t r = 0; r < op.rows; ++r) {
     for (std::int64_t h = 0; h < op.heads; ++h) {
-      float* x = op.x + r * op.row_stride + h * op.dim;
-      const float scale = op.scale / std::sqrt(DotLanes(x, x, op.dim) + op.eps);
-      for (std::int64_t d = 0; d < op.dim; ++d) x[d] *= scale;
+      NormalizeHead(op.x + r * op.row_stride + h * op.dim, op.dim, op.scale, op.eps);
     }
   }
 }

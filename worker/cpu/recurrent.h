@@ -17,22 +17,32 @@ namespace kvasir::cpu {
   return dtype == DType::kBf16 ? Bf16ToFloat(FloatToBf16(value)) : value;
 }
 
-// Row `row` of the ring's tensor of `elements` elements a row.
-[[nodiscard]] inline std::byte* RingRow(std::byte* arena, const StateGeometry& place,
-                                        const std::int64_t* table, std::int64_t row, std::int64_t elements,
-                                        DType dtype) {
-  return arena + StateOffset(place, table, 0) + row * elements * DTypeBytes(dtype);
+// One head's part of row `row` of the ring's tensor [ring rows, heads, dim] of f32.
+[[nodiscard]] inline std::byte* RingPart(std::byte* arena, const StateGeometry& place,
+                                         const std::int64_t* table, std::int64_t row, std::int64_t heads,
+                                         std::int64_t head, std::int64_t dim) {
+  return arena + StateOffset(place, table, 0) + (row * heads + head) * dim * DTypeBytes(DType::kF32);
 }
+
+// out[c] = silu(sum_j weight[c, kernel - count + j] * taps[j, c]), oldest first: the one order of sums, for a
+// pass's own rows and for those that are replayed.
+void ConvolveRow(const float* taps, std::int64_t count, const float* weight, std::int64_t kernel,
+                 std::int64_t channels, float* out);
+// x *= scale / sqrt(sum(x^2) + eps)
+void NormalizeHead(float* x, std::int64_t dim, float scale, float eps);
 
 // recurrent.cc
 void ShortConv(const ShortConvOp& op);
 void L2Norm(const L2NormOp& op);
 void KdaGate(const KdaGateOp& op);
+// kda_replay.cc
+void KdaReplay(const KdaReplayOp& op);
 // kda_step.cc
 void KdaStep(const KdaStepOp& op);
 // reference_kda.cc: in double, one formula a line.
 void ReferenceShortConv(const ShortConvOp& op);
 void ReferenceKdaGate(const KdaGateOp& op);
+void ReferenceKdaReplay(const KdaReplayOp& op);
 void ReferenceKdaStep(const KdaStepOp& op);
 
 }  // namespace kvasir::cpu

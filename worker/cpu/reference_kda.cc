@@ -31,59 +31,9 @@ using State = std::vector<std::vector<double>>;  // [key][value]
 using Vector = std::vector<double>;
 
 struct Row {
-  Vector decay, key, update;
-};
-
-void TakeIn(const Row& row, State& s) {
-  for (std::size_t d = 0; d < s.size(); ++d) {
-    for (std::size_t e = 0; e < s.size(); ++e) s[d][e] = row.decay[d] * s[d][e] + row.key[d] * row.update[e];
-  }
-}
-
-// One head of one request and where it lies.
-struct Place {
-  const KdaStepOp& op;
-  std::int64_t request, head;
-
-  [[nodiscard]] const std::int64_t* table() const { return op.block_table + request * op.table_width; }
-  [[nodiscard]] std::byte* At(const StateGeometry& g, std::int64_t copy) const {
-    return op.arena + StateOffset(g, table(), copy);
-  }
-  [[nodiscard]] std::int64_t StateElement(std::size_t d, std::size_t e) const {
-    return (head * op.dim + static_cast<std::int64_t>(d)) * op.dim + static_cast<std::int64_t>(e);
-  }
-  [[nodiscard]] std::int64_t RingElement(std::int64_t row, std::size_t d) const {
-    return (row * op.heads + head) * op.dim + static_cast<std::int64_t>(d);
-  }
-
-  void LoadState(std::int64_t copy, State& s) const {
-    for (std::size_t d = 0; d < s.size(); ++d) {
-      for (std::size_t e = 0; e < s.size(); ++e) {
-        s[d][e] = Load(At(op.state, copy), DType::kF32, StateElement(d, e));
-      }
-    }
-  }
-  void StoreState(const State& s, std::int64_t copy) const {
-    for (std::size_t d = 0; d < s.size(); ++d) {
-      for (std::size_t e = 0; e < s.size(); ++e) {
-        Store(s[d][e], DType::kF32, At(op.state, copy), StateElement(d, e));
-      }
-    }
-  }
-  void LoadRing(std::int64_t i, Row& row) const {
-    for (std::size_t d = 0; d < row.key.size(); ++d) {
-      row.decay[d] = Load(At(op.ring_decay, 0), DType::kF32, RingElement(i, d));
-      row.key[d] = Load(At(op.ring_update, 0), op.dtype, RingElement(2 * i, d));
-      row.update[d] = Load(At(op.ring_update, 0), op.dtype, RingElement(2 * i + 1, d));
-    }
-  }
-  void StoreRing(const Row& row, std::int64_t i) const {
-    for (std::size_t d = 0; d < row.key.size(); ++d) {
-      Store(row.decay[d], DType::kF32, At(op.ring_decay, 0), RingElement(i, d));
-      Store(row.key[d], op.dtype, At(op.ring_update, 0), RingElement(2 * i, d));
-      Store(row.update[d], op.dtype, At(op.ring_update, 0), RingElement(2 * i + 1, d));
-    }
-  }
+  Vector decay, key, value;
+  double beta = 0;
+  DType dtype = DType::kF32;  // that keys and updates are rounded to
 };
 
 // sum_d S[d][e] x[d]
@@ -93,24 +43,98 @@ double Read(const State& s, const Vector& x, std::size_t e) {
   return sum;
 }
 
-void RunRow(const Place& at, std::int64_t i, State& s, Row& row) {
-  const KdaStepOp& op = at.op;
-  const std::int64_t r = at.request * op.query_rows + i;
+void TakeIn(const Row& row, State& s) {
+  Vector key = row.key;
+  for (double& x : key) x = Rounded(x, row.dtype);
+  for (std::size_t d = 0; d < s.size(); ++d) {
+    for (double& value : s[d]) value *= row.decay[d];
+  }
+  for (std::size_t e = 0; e < s.size(); ++e) {
+    const double update = Rounded(row.beta * (row.value[e] - Read(s, key, e)), row.dtype);
+    for (std::size_t d = 0; d < s.size(); ++d) s[d][e] += key[d] * update;
+  }
+}
+
+// Where one head of one request lies.
+struct Place {
+  std::byte* arena;
+  const std::int64_t* table;
+  StateGeometry state, decay, beta;
+  std::int64_t heads, head, dim;
+
+  [[nodiscard]] std::byte* At(const StateGeometry& g, std::int64_t copy) const {
+    return arena + StateOffset(g, table, copy);
+  }
+  [[nodiscard]] std::int64_t StateElement(std::size_t d, std::size_t e) const {
+    return (head * dim + static_cast<std::int64_t>(d)) * dim + static_cast<std::int64_t>(e);
+  }
+  [[nodiscard]] std::int64_t RingElement(std::int64_t row, std::size_t d) const {
+    return (row * heads + head) * dim + static_cast<std::int64_t>(d);
+  }
+
+  void LoadState(std::int64_t copy, State& s) const {
+    for (std::size_t d = 0; d < s.size(); ++d) {
+      for (std::size_t e = 0; e < s.size(); ++e)
+        s[d][e] = Load(At(state, copy), DType::kF32, StateElement(d, e));
+    }
+  }
+  void StoreState(const State& s, std::int64_t copy) const {
+    for (std::size_t d = 0; d < s.size(); ++d) {
+      for (std::size_t e = 0; e < s.size(); ++e)
+        Store(s[d][e], DType::kF32, At(state, copy), StateElement(d, e));
+    }
+  }
+  void LoadRing(std::int64_t i, Row& row) const {
+    for (std::size_t d = 0; d < row.decay.size(); ++d)
+      row.decay[d] = Load(At(decay, 0), DType::kF32, RingElement(i, d));
+    row.beta = Load(At(beta, 0), DType::kF32, i * heads + head);
+  }
+  void StoreRing(const Row& row, std::int64_t i) const {
+    for (std::size_t d = 0; d < row.decay.size(); ++d)
+      Store(row.decay[d], DType::kF32, At(decay, 0), RingElement(i, d));
+    Store(row.beta, DType::kF32, At(beta, 0), i * heads + head);
+  }
+};
+
+// The channel of a token whose inputs stand in the history: convolved and activated.
+double Activated(const KdaReplayOp& op, const std::byte* history, const float* weight, std::int64_t begin,
+                 std::int64_t channel, std::int64_t position) {
+  double sum = 0;
+  for (std::int64_t j = 0; j < op.kernel && j <= position; ++j) {
+    const std::int64_t token = position - j;
+    sum += D(weight[(channel + 1) * op.kernel - 1 - j]) *
+           Load(history, op.dtype, token % op.history * op.history_stride + begin + channel);
+  }
+  return sum * Sigmoid(sum);
+}
+
+void ReplayRow(const KdaReplayOp& op, const Place& at, std::int64_t i, std::int64_t position, Row& row,
+               State& s) {
+  const std::byte* history = at.At(op.conv, 0);
+  double squares = static_cast<double>(op.eps);
+  for (std::size_t d = 0; d < row.key.size(); ++d) {
+    const std::int64_t channel = at.head * op.dim + static_cast<std::int64_t>(d);
+    row.key[d] = Activated(op, history, op.k_weight, op.k_begin, channel, position);
+    row.value[d] = Activated(op, history, op.v_weight, op.v_begin, channel, position);
+    squares += row.key[d] * row.key[d];
+  }
+  for (double& x : row.key) x /= std::sqrt(squares);
+  at.LoadRing(i, row);
+  TakeIn(row, s);
+}
+
+void RunRow(const KdaStepOp& op, const Place& at, std::int64_t r, State& s, Row& row) {
   const std::int64_t index = r * op.heads + at.head;
   const std::int64_t begin = r * op.row_stride + at.head * op.dim;
   Vector query(s.size());
-  State forgot = s;
   for (std::size_t d = 0; d < s.size(); ++d) {
     const auto lane = static_cast<std::int64_t>(d);
     query[d] = D(op.q[begin + lane]);
-    row.key[d] = Rounded(D(op.k[begin + lane]), op.dtype);
+    row.key[d] = D(op.k[begin + lane]);
+    row.value[d] = D(op.v[begin + lane]);
     row.decay[d] = D(op.decay[index * op.dim + lane]);
-    for (double& value : forgot[d]) value *= row.decay[d];
   }
-  for (std::size_t e = 0; e < s.size(); ++e) {
-    const double value = D(op.v[begin + static_cast<std::int64_t>(e)]);
-    row.update[e] = Rounded(D(op.beta[index]) * (value - Read(forgot, row.key, e)), op.dtype);
-  }
+  row.beta = D(op.beta[index]);
   TakeIn(row, s);
   for (std::size_t e = 0; e < s.size(); ++e) {
     const double out = Read(s, query, e);
@@ -119,27 +143,29 @@ void RunRow(const Place& at, std::int64_t i, State& s, Row& row) {
   }
 }
 
-void RunHead(const Place& at) {
-  const KdaStepOp& op = at.op;
+void RunHead(const KdaStepOp& op, const Place& at, std::int64_t request) {
   const auto dim = static_cast<std::size_t>(op.dim);
   State s(dim, Vector(dim, 0.0));
-  Row row{Vector(dim), Vector(dim), Vector(dim)};
+  Row row{Vector(dim), Vector(dim), Vector(dim), 0, op.dtype};
   bool begun = false;
   for (std::int64_t i = 0; i < op.query_rows; ++i) {
-    const std::int64_t r = at.request * op.query_rows + i;
+    const std::int64_t r = request * op.query_rows + i;
     for (std::int64_t e = 0; e < op.dim; ++e) op.out[(r * op.heads + at.head) * op.dim + e] = 0;
     if (op.bounds[r] == 0) continue;
-    if (!begun && op.reads[at.request] >= 0) at.LoadState(op.reads[at.request], s);
-    for (std::int64_t j = 0; !begun && j < op.replays[at.request]; ++j) {
-      at.LoadRing(j, row);
-      TakeIn(row, s);
-    }
-    if (!begun && op.replays[at.request] > 0) at.StoreState(s, 0);
+    if (!begun && op.reads[request] >= 0) at.LoadState(op.reads[request], s);
     begun = true;
-    RunRow(at, i, s, row);
-    if (op.keeps_rows) at.StoreRing(row, i);
+    RunRow(op, at, r, s, row);
+    if (op.keeps_rows && i > 0) at.StoreRing(row, i - 1);
     if (op.writes[r] >= 0) at.StoreState(s, op.writes[r]);
   }
+}
+
+template <class Op>
+Place PlaceOf(const Op& op, std::int64_t request, std::int64_t head) {
+  return {op.arena,     op.block_table + request * op.table_width,
+          op.state,     op.ring_decay,
+          op.ring_beta, op.heads,
+          head,         op.dim};
 }
 
 }  // namespace
@@ -182,9 +208,26 @@ void ReferenceKdaGate(const KdaGateOp& op) {
     op.beta[i] = static_cast<float>(Sigmoid(D(op.beta[i])));
 }
 
+void ReferenceKdaReplay(const KdaReplayOp& op) {
+  const auto dim = static_cast<std::size_t>(op.dim);
+  for (std::int64_t request = 0; request < op.requests; ++request) {
+    const std::int64_t rows = op.replays[request];
+    const std::int64_t bound = op.bounds[request * op.query_rows];
+    if (rows == 0 || bound == 0) continue;
+    for (std::int64_t head = 0; head < op.heads; ++head) {
+      const Place at = PlaceOf(op, request, head);
+      State s(dim, Vector(dim, 0.0));
+      Row row{Vector(dim), Vector(dim), Vector(dim), 0, op.dtype};
+      if (op.reads[request] >= 0) at.LoadState(0, s);
+      for (std::int64_t i = 0; i < rows; ++i) ReplayRow(op, at, i, bound - 1 - rows + i, row, s);
+      at.StoreState(s, 0);
+    }
+  }
+}
+
 void ReferenceKdaStep(const KdaStepOp& op) {
   for (std::int64_t request = 0; request < op.requests; ++request) {
-    for (std::int64_t head = 0; head < op.heads; ++head) RunHead({op, request, head});
+    for (std::int64_t head = 0; head < op.heads; ++head) RunHead(op, PlaceOf(op, request, head), request);
   }
 }
 

@@ -109,15 +109,15 @@ absl::Status CheckStates(const GroupContext& at, const Plan& plan, const PassSha
                         at.pool->lifetime.copies * at.pool->parts));
   }
   const bool ring = plan.rollback == StateRollback::kReplay;
-  const std::int64_t ring_rows = ring ? plan.draft_tokens + 1 : 0;
+  const std::int64_t ring_rows = ring ? plan.draft_tokens : 0;
   const std::int64_t last_copy = at.pool->lifetime.copies - 1;
   KVASIR_RETURN_IF_ERROR(CheckInRange(at, "bounds", group.bounds, 0, plan.context_tokens));
   KVASIR_RETURN_IF_ERROR(CheckInRange(at, "reads", group.reads, -1, last_copy));
   KVASIR_RETURN_IF_ERROR(CheckInRange(at, "slots", group.slots, -1, last_copy));
   KVASIR_RETURN_IF_ERROR(CheckInRange(at, "replays", group.replays, 0, ring_rows));
-  if (ring && shape.pass != Pass::kTargetPrefill && shape.query_rows > ring_rows) {
+  if (ring && shape.pass != Pass::kTargetPrefill && shape.query_rows > ring_rows + 1) {
     return Refuse(at, "query_rows", 0, shape.query_rows,
-                  absl::StrFormat("at most %d, the rows of the ring", ring_rows));
+                  absl::StrFormat("at most %d, the anchor and the rows of the ring", ring_rows + 1));
   }
   for (std::int64_t request = 0; request < shape.requests; ++request) {
     const auto first = group.bounds.begin() + request * shape.query_rows;

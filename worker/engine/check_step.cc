@@ -77,10 +77,12 @@ absl::Status CheckTokens(std::int64_t vocab, std::size_t index, const StepSequen
   return absl::OkStatus();
 }
 
-// Rows that a replay ring may hold: at most those of one verify, and none before a prefill chunk.
+// Rows that a replay ring may hold: at most the drafts of one verify, behind the anchor, and none before a
+// prefill chunk.
 absl::Status CheckPending(const Plan& plan, StepKind kind, std::size_t index, const StepSequence& sequence) {
   const bool replays = plan.rollback == StateRollback::kReplay && kind != StepKind::kPrefill;
-  const std::int64_t most = replays ? std::min(plan.draft_tokens + 1, sequence.committed) : 0;
+  const std::int64_t most =
+      replays ? std::min(plan.draft_tokens, std::max<std::int64_t>(sequence.committed - 1, 0)) : 0;
   if (sequence.pending >= 0 && sequence.pending <= most) return absl::OkStatus();
   return Refuse(FieldOf(index, "pending"), sequence.pending, absl::StrFormat("0 .. %d", most));
 }

@@ -80,11 +80,11 @@ absl::StatusOr<KdaLayer> MakeKdaLayer(const Plan& plan, const PlanPool& pool, co
   if (!layer.has_ring) return layer;
   KVASIR_RETURN_IF_ERROR(CheckTensor(planned, "ring", ring, 0,
                                      {.name = "decay", .elements = layer.width(), .dtype = DType::kF32}));
-  KVASIR_RETURN_IF_ERROR(CheckTensor(
-      planned, "ring", ring, 1, {.name = "key_update", .elements = 2 * layer.width(), .dtype = layer.dtype}));
-  const std::int64_t rows = plan.draft_tokens + 1;
+  KVASIR_RETURN_IF_ERROR(
+      CheckTensor(planned, "ring", ring, 1, {.name = "beta", .elements = layer.heads, .dtype = DType::kF32}));
+  const std::int64_t rows = plan.draft_tokens;
   layer.ring_decay = at(RingTensorOffset(planned.layout, 0, rows));
-  layer.ring_update = at(RingTensorOffset(planned.layout, 1, rows));
+  layer.ring_beta = at(RingTensorOffset(planned.layout, 1, rows));
   return layer;
 }
 

@@ -45,14 +45,14 @@ struct KdaLayer {
   StateGeometry state = {};
   bool has_ring = false;  // rolls back by replay
   StateGeometry ring_decay = {};
-  StateGeometry ring_update = {};
+  StateGeometry ring_beta = {};
   KdaWeights weights = {};
   [[nodiscard]] std::int64_t width() const { return heads * shape.head_dim; }
 };
 
 // The layer's place in the arena. InvalidArgument where the heads do not divide over the ranks, or the plan's
 // tensors are not those of the model: states "conv" and "recurrent", under replay the ring "decay" and
-// "key_update".
+// "beta".
 absl::StatusOr<KdaLayer> MakeKdaLayer(const Plan& plan, const PlanPool& pool, const PlanLayer& planned,
                                       const KdaShape& shape);
 

@@ -11,6 +11,34 @@ constexpr float kL2NormEps = 1e-6F;
 
 }  // namespace
 
+// The accepted drafts of the step before, while the history still has their inputs.
+void LayerPass::Replay(const KdaLayer& layer, const GroupInputs& group) {
+  const std::int64_t width = layer.width();
+  list_.push_back(KdaReplayOp{.k_weight = layer.weights.k_conv,
+                              .v_weight = layer.weights.v_conv,
+                              .arena = c_.arena,
+                              .conv = layer.conv,
+                              .dtype = layer.dtype,
+                              .kernel = layer.shape.conv_kernel,
+                              .history = layer.history,
+                              .history_stride = 3 * width,
+                              .k_begin = width,
+                              .v_begin = 2 * width,
+                              .state = layer.state,
+                              .ring_decay = layer.ring_decay,
+                              .ring_beta = layer.ring_beta,
+                              .block_table = group.block_table,
+                              .bounds = group.bounds,
+                              .reads = group.reads,
+                              .replays = group.replays,
+                              .requests = c_.shape.requests,
+                              .query_rows = c_.shape.query_rows,
+                              .heads = layer.heads,
+                              .dim = layer.shape.head_dim,
+                              .table_width = group.table_width,
+                              .eps = kL2NormEps});
+}
+
 // scratch.qkv = the convolved, activated and normalised queries, keys and values
 void LayerPass::Convolve(const KdaLayer& layer, const GroupInputs& group) {
   const KdaWeights& w = layer.weights;
@@ -85,6 +113,8 @@ void LayerPass::Kda(const KdaLayer& layer, const GroupInputs& group) {
   const std::int64_t rows = c_.shape.rows();
   const std::int64_t width = layer.width();
   const std::int64_t dim = layer.shape.head_dim;
+  const bool speculates = layer.has_ring && c_.shape.pass != Pass::kTargetPrefill;
+  if (speculates) Replay(layer, group);
   Convolve(layer, group);
   Gates(layer);
   list_.push_back(KdaStepOp{.q = s.qkv,
@@ -96,13 +126,12 @@ void LayerPass::Kda(const KdaLayer& layer, const GroupInputs& group) {
                             .arena = c_.arena,
                             .state = layer.state,
                             .ring_decay = layer.ring_decay,
-                            .ring_update = layer.ring_update,
-                            .keeps_rows = layer.has_ring && c_.shape.pass != Pass::kTargetPrefill,
+                            .ring_beta = layer.ring_beta,
+                            .keeps_rows = speculates,
                             .dtype = layer.dtype,
                             .block_table = group.block_table,
                             .bounds = group.bounds,
                             .reads = group.reads,
-                            .replays = group.replays,
                             .writes = group.slots,
                             .fault = c_.out.fault,
                             .requests = c_.shape.requests,

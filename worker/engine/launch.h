@@ -212,7 +212,7 @@ using Launch =
     std::variant<EmbedOp, RmsNormOp, LinearOp, RopeOp, AbsorbQueryOp, CacheWriteOp, MlaDecodeOp, GqaDecodeOp,
                  GatherHeadsOp, CombineOp, ProjectValueOp, AllReduceOp, GatherColumnsOp, AddOp, SwiGluOp,
                  MixResidualsOp, SigmoidGateOp, CopyRowsOp, ArgmaxOp, MarkovChainOp, ShortConvOp, L2NormOp,
-                 KdaGateOp, KdaStepOp, RouteExpertsOp, ExpertMlpOp>;
+                 KdaGateOp, KdaReplayOp, KdaStepOp, RouteExpertsOp, ExpertMlpOp>;
 using LaunchList = std::vector<Launch>;
 
 }  // namespace kvasir

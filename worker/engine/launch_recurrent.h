@@ -4,9 +4,9 @@
 // its block table is the block that holds a layer's page of that copy. Padding is bounds[r] == 0: such a row
 // reads and writes no state, and its output is 0.
 //
-// What is kept between rows is rounded where it is made (the convolution's inputs, key and update), never
-// where it is stored, so that a row's bits do not depend on whether its predecessors ran in the same pass,
-// in an earlier one, or were replayed.
+// What is kept between rows is rounded where it is made (the convolution's inputs, keys and updates), never
+// where it is stored, so that a row's bits do not depend on whether its predecessors ran in the same pass, in
+// an earlier one, or were replayed.
 #ifndef KVASIR_WORKER_ENGINE_LAUNCH_RECURRENT_H_
 #define KVASIR_WORKER_ENGINE_LAUNCH_RECURRENT_H_
 
@@ -56,12 +56,36 @@ struct KdaGateOp {
   float lower_bound;  // 0: none
 };
 
+// Takes the accepted rows of an earlier pass into the state, by KdaStepOp's arithmetic: tokens t = p -
+// replays[b] .. p - 1, where p is the position of the request's first row. Their keys and values are
+// convolved and activated again from the history, which still holds what they need (see ShortConvOp), and
+// keys are normalised as by L2NormOp with scale 1; decay and beta are rows 0 .. replays[b] - 1 of the ring.
+// Reads and writes copy 0 of the state, from zeros where reads[b] is -1. Comes before the pass's own
+// ShortConvOps.
+struct KdaReplayOp {
+  const float* k_weight;  // [heads * dim, kernel]
+  const float* v_weight;  // as k_weight
+  std::byte* arena;
+  StateGeometry conv;                            // of the history: [history, history_stride]
+  DType dtype;                                   // of the history
+  std::int64_t kernel, history, history_stride;  // elements
+  std::int64_t k_begin, v_begin;                 // the first key and value channel in a row of the history
+  StateGeometry state;                           // of S: [heads, dim, dim]
+  StateGeometry ring_decay;                      // in copy 0: [ring rows, heads * dim], f32
+  StateGeometry ring_beta;                       // in copy 0: [ring rows, heads], f32
+  const std::int64_t* block_table;               // [requests, table_width]
+  const std::int64_t* bounds;                    // [rows]
+  const std::int64_t* reads;                     // [requests]
+  const std::int64_t* replays;                   // [requests]
+  std::int64_t requests, query_rows, heads, dim, table_width;
+  float eps;
+};
+
 // The delta rule, head by head, row after row; S is [dim of keys, dim of values], f32:
 //   S = diag(decay) S;  u = beta (v - S^T k);  S = S + k u^T;  out = S^T q.
-// k and u are rounded to `dtype`. A request starts from copy reads[b] (-1: zeros), first takes in rows 0 ..
-// replays[b] - 1 of the ring, by the same arithmetic, and stores that in copy 0; after row r the state is
-// stored in copy writes[r] (-1: not at all). Where `keeps_rows`, row i of each request leaves its decay, key
-// and update in row i of the ring. A row's output that is NaN or infinite sets *fault to 1.
+// k and u are rounded to `dtype`. A request starts from copy reads[b] (-1: zeros); after row r the state is
+// stored in copy writes[r] (-1: not at all). Where `keeps_rows`, row i > 0 of each request leaves its decay
+// and beta in row i - 1 of the ring. A row's output that is NaN or infinite sets *fault to 1.
 struct KdaStepOp {
   const float* q;      // [rows] of heads * dim, row_stride floats apart
   const float* k;      // as q
@@ -71,14 +95,13 @@ struct KdaStepOp {
   float* out;          // [rows, heads, dim]
   std::byte* arena;
   StateGeometry state;              // of S: [heads, dim, dim]
-  StateGeometry ring_decay;         // in copy 0: [ring rows, heads * dim], f32
-  StateGeometry ring_update;        // in copy 0: [ring rows, 2, heads * dim] of dtype, key and update
+  StateGeometry ring_decay;         // as in KdaReplayOp
+  StateGeometry ring_beta;          // as in KdaReplayOp
   bool keeps_rows;                  // false: there is no ring, or the pass commits all of its rows
   DType dtype;                      // kBf16 or kF32
   const std::int64_t* block_table;  // [requests, table_width]
   const std::int64_t* bounds;       // [rows]
   const std::int64_t* reads;        // [requests]
-  const std::int64_t* replays;      // [requests]
   const std::int64_t* writes;       // [rows]
   std::int32_t* fault;
   std::int64_t requests, query_rows, heads, dim, row_stride, table_width;

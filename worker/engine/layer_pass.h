@@ -53,6 +53,7 @@ class LayerPass {
   // x [rows, heads, head_dim]: the norm of each head, then the rotation
   void NormAndTurn(float* x, const float* weight, std::int64_t heads, const GqaLayer& layer);
   void Query(const MlaLayer& layer);
+  void Replay(const KdaLayer& layer, const GroupInputs& group);
   void Convolve(const KdaLayer& layer, const GroupInputs& group);
   void Gates(const KdaLayer& layer);
   void Norm(const float* in, const float* weight, std::int64_t cols, float* out);

@@ -240,9 +240,9 @@ SequenceProgress SchedulerImpl::Advance(Sequence& sequence, StepKind kind, const
   // token emitted is the next anchor: it stands at the new T, and its K/V is not there yet.
   const std::int64_t committed = static_cast<std::int64_t>(part.tokens.size()) + outcome.accepted;
   sequence.committed += committed;
-  // Under replay a decoding pass leaves its committed rows in the ring, for the next pass to take in.
+  // Under replay a decoding pass leaves its accepted drafts in the ring, for the next pass to take in.
   const bool replays = plan_.rollback == StateRollback::kReplay && kind != StepKind::kPrefill;
-  sequence.pending = replays ? committed : 0;
+  sequence.pending = replays ? outcome.accepted : 0;
   const std::vector<std::int32_t>& stops = sequence.request.stop_tokens;
   for (const std::int32_t token : outcome.emitted) {
     progress.tokens.push_back(token);

@@ -188,8 +188,9 @@ void MetadataBuilder::FillRecurrent(const GroupPlace& place, const PassShape& sh
   for (std::int64_t i = 0; i < valid; ++i) {
     const auto row = static_cast<std::size_t>(request * shape.query_rows + i);
     out.bounds[row] = rows.start + i + 1;
-    // All rows of a prefill are committed, so only its last state is read again.
-    const bool keeps = prefill ? i + 1 == valid : !place.replays;
+    // All rows of a prefill are committed, so only its last state is read again. Of a decoding pass the
+    // anchor is, whatever becomes of the drafts: under replay its state alone is kept.
+    const bool keeps = prefill ? i + 1 == valid : !place.replays || i == 0;
     if (keeps) out.slots[row] = touch(out.bounds[row] % place.copies);
   }
   for (std::int64_t column = 0; column < place.table_width; ++column) {

@@ -10,8 +10,9 @@
 // Recurrent groups. A sequence has `copies` copies of its state (the pool's lifetime): the state that has
 // taken in t tokens stands in copy t mod copies. So a verify of N + 1 rows over 1 + N copies leaves the state
 // after each of its rows, the next pass reads the copy of the tokens that were accepted, and rolling back is
-// moving the cursor. With one copy and replay a decoding pass leaves the state as it found it, but for the
-// `pending` rows of the pass before, which it takes in first.
+// moving the cursor. With one copy and replay a decoding pass first takes in the `pending` rows of the pass
+// before, the drafts that were accepted, and leaves the state after its own first row: the anchor is
+// committed whatever becomes of its drafts.
 #ifndef KVASIR_WORKER_ENGINE_STEP_METADATA_H_
 #define KVASIR_WORKER_ENGINE_STEP_METADATA_H_
 

@@ -30,8 +30,8 @@ struct StepSequence {
   std::int64_t limit = 0;                 // prompt + max_tokens; rows at positions >= limit are padding
   std::vector<std::int32_t> tokens = {};  // kPrefill: the chunk's tokens; else one: the anchor at `committed`
   bool last_chunk = false;                // kPrefill: the chunk ends the prompt, so its last row is sampled
-  // Rollback by replay: the last committed tokens, whose inputs the recurrent state's ring holds (rows 0 ..)
-  // and which the state has not taken in. 0 under any other rollback, and after a prefill.
+  // Rollback by replay: the accepted drafts of the step before, the last committed tokens, which the state
+  // has not taken in: the ring's rows 0 .. are theirs. 0 under any other rollback, and after a prefill.
   std::int64_t pending = 0;
   // Its place among the plan's max_requests, its own while it runs. What a rank keeps of a sequence outside
   // the arena (the state that a chain draft starts from) stands there.

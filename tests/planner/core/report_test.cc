@@ -180,7 +180,7 @@ TEST(Attribution, OfKimiK3IsWhatTheLayersHold) {
   EXPECT_EQ(owners["payload.target.mla"], requests * 24 * 1152 * 16384);
   EXPECT_EQ(owners["payload.draft.mla"], requests * 5 * 1152 * 16384);
   EXPECT_EQ(owners["payload.target.kda"], requests * 69 * (786432 + 92160));
-  EXPECT_EQ(owners["speculative.target.kda"], requests * 69 * 98304);
+  EXPECT_EQ(owners["speculative.target.kda"], requests * 69 * 43344);
   EXPECT_EQ(owners["null_parent"], plan.parent_bytes.value());
 }
 
@@ -205,7 +205,7 @@ TEST(Explain, NamesTheKeyThatKeepsGroupsApart) {
   EXPECT_TRUE(Says(lines, ExplainTopic::kSize, "parent", "worst cost 514 / 512"));
   EXPECT_TRUE(Says(lines, ExplainTopic::kRollback, "snapshots", "not chosen; 96 sequences of 8192 tokens"));
   EXPECT_TRUE(Says(lines, ExplainTopic::kRollback, "replay", "chosen; "));
-  EXPECT_TRUE(Says(lines, ExplainTopic::kCapacity, "131072 tokens", "81 sequences"));
+  EXPECT_TRUE(Says(lines, ExplainTopic::kCapacity, "131072 tokens", "82 sequences"));
   EXPECT_TRUE(Says(lines, ExplainTopic::kCapacity, "131072 tokens", "bound by pool tokens"));
   EXPECT_TRUE(Says(lines, ExplainTopic::kCapacity, "8192 tokens", "bound by pool state"));
   EXPECT_TRUE(Says(lines, ExplainTopic::kGraph, "draft_block",

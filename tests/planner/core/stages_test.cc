@@ -193,7 +193,7 @@ TEST(AssembledStage, KeepsRingsOnlyUnderReplay) {
     const bool replay = choice == RollbackChoice::kReplay;
     for (const PlanLayer& layer : plan.pools[1].groups[0].layers) {
       EXPECT_EQ(layer.layout.ring.size(), replay ? 2U : 0U);
-      EXPECT_EQ(layer.page_bytes, 786432 + 92160 + (replay ? 98304 : 0));
+      EXPECT_EQ(layer.page_bytes, 786432 + 92160 + (replay ? 43344 : 0));
     }
     EXPECT_EQ(plan.pools[1].lifetime.copies, replay ? 1 : 8);
   }

@@ -118,10 +118,10 @@ TEST(BuildRequest, KdaStateBytes) {
   }
 }
 
-TEST(BuildRequest, KdaRingHoldsDecayKeysAndUpdates) {
+TEST(BuildRequest, KdaRingHoldsDecayAndBeta) {
   const PlanRequest request = KimiRequest(Options(8, 8));
-  // 12 heads of 128 lanes: 4 bytes of decay, 2 * 2 bytes of key and update, for each of the 8 verified rows.
-  EXPECT_EQ(RingBytes(LayerOf(request, "target.layers.0").layout, 8), 12 * 128 * (4 + 4) * 8);
+  // 12 heads of 128 lanes and one rate, 4 bytes each, for each of the 7 drafted rows.
+  EXPECT_EQ(RingBytes(LayerOf(request, "target.layers.0").layout, 7), 12 * (128 + 1) * 4 * 7);
 }
 
 // Nemotron-Nano-9B-v2 on one rank without a draft: 5,316,608 bytes a page, as its start-up log says.

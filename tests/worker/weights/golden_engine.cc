@@ -107,14 +107,12 @@ absl::StatusOr<std::unique_ptr<GoldenEngine>> GoldenEngine::Create(const GoldenO
 }
 
 absl::StatusOr<StepOutcome> GoldenEngine::Step(StepKind kind, const SequenceTable& table,
-                                               std::int64_t committed, std::vector<std::int32_t> tokens,
-                                               std::int64_t pending) {
+                                               std::int64_t committed, std::vector<std::int32_t> tokens) {
   StepPlan step{.epoch = Epoch(1), .plan_id = kPlanId, .step = steps_++, .kind = kind};
   step.zero_parents = tables_->TakeParentsToZero();
   StepSequence sequence{.id = SequenceId(0), .committed = committed, .limit = table.limit};
   sequence.tokens = std::move(tokens);
   sequence.last_chunk = kind == StepKind::kPrefill;
-  sequence.pending = plan_.rollback == StateRollback::kReplay ? pending : 0;
   sequence.blocks = table.columns;
   step.sequences.push_back(std::move(sequence));
   return engine_->Execute(step);
@@ -131,8 +129,7 @@ absl::StatusOr<std::vector<float>> GoldenEngine::LogitsOf(const std::vector<std:
     const std::int64_t rows = std::min(chunk, count - at);
     tables_->Place(table, at, rows);
     const auto first = tokens.begin() + at;
-    KVASIR_RETURN_IF_ERROR(
-        Step(kind, table, at, std::vector<std::int32_t>(first, first + rows), at > 1 ? 1 : 0).status());
+    KVASIR_RETURN_IF_ERROR(Step(kind, table, at, std::vector<std::int32_t>(first, first + rows)).status());
     const std::vector<float>& pass =
         seen_[kind == StepKind::kDecode ? Pass::kTargetDecode : Pass::kTargetPrefill];
     if (static_cast<std::int64_t>(pass.size()) < rows * vocab_) return absl::InternalError("no logits");

@@ -49,7 +49,7 @@ class GoldenEngine {
 
   // One step of one sequence, whose first token stands at `committed`.
   absl::StatusOr<StepOutcome> Step(StepKind kind, const SequenceTable& table, std::int64_t committed,
-                                   std::vector<std::int32_t> tokens, std::int64_t pending = 0);
+                                   std::vector<std::int32_t> tokens);
 
   // The logits of every token, computed in chunks of `chunk` tokens (the plan's, or all at once), or of one:
   // by decoding.
