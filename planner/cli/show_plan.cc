@@ -150,7 +150,7 @@ std::string BehaviourText(const Plan& plan, const PlanGroup& group) {
   const BehaviourKey& b = group.behaviour;
   if (b.mixer == Mixer::kRecurrent) {
     if (plan.rollback == StateRollback::kReplay)
-      return absl::StrFormat("recurrent, replay ring %d", b.block_rows);
+      return absl::StrFormat("recurrent, replay ring %d", plan.draft_tokens);
     if (plan.rollback == StateRollback::kSnapshots)
       return absl::StrFormat("recurrent, %d snapshots", b.block_rows);
     return "recurrent";

@@ -137,7 +137,9 @@ std::string_view RollbackReason(StateRollback rollback) {
     case StateRollback::kSnapshots:
       return "one state after each drafted token is kept, and the accepted one is taken";
     case StateRollback::kReplay:
-      return "one committed state and a ring of the drafted rows' inputs; accepted rows are executed again";
+      return "one committed state, and of each drafted row what taking it in needs; the next pass takes in "
+             "those that "
+             "were accepted";
   }
   return "invalid";
 }

@@ -10,7 +10,7 @@
 namespace kvasir::native {
 namespace {
 
-constexpr std::int64_t kArenaPerParent = 512;
+constexpr std::int64_t kArenaPerParent = 1280;
 constexpr std::int64_t kPartsPreferred = 4;
 
 // As Canonicalize has it for a request of this context.

@@ -19,8 +19,8 @@ struct SizeQuestion {
 
 [[nodiscard]] SizeQuestion QuestionOf(const Packed& packed);
 
-// All blocks. P's bound is max(largest minimal block, A / 512), so it grows with the arena, and with it
-// everything that fits: more memory never turns a fit into a refusal.
+// All blocks. P's bound is max(largest minimal block, A / 1280) (ADR 15), so it grows with the arena, and
+// with it everything that fits: more memory never turns a fit into a refusal.
 [[nodiscard]] SearchProblem ProblemOf(const Packed& packed, const PackedVariant& variant,
                                       const SizeQuestion& question);
 

@@ -202,7 +202,7 @@ TEST(Explain, NamesTheKeyThatKeepsGroupsApart) {
   EXPECT_TRUE(
       Says(lines, ExplainTopic::kGroup, "target.kda", "shares no blocks with target.mla: lifetime.kind is"));
   EXPECT_TRUE(Says(lines, ExplainTopic::kSize, "tokens", "a block is 64 tokens"));
-  EXPECT_TRUE(Says(lines, ExplainTopic::kSize, "parent", "worst cost 514 / 512"));
+  EXPECT_TRUE(Says(lines, ExplainTopic::kSize, "parent", "worst cost 516 / 512"));
   EXPECT_TRUE(Says(lines, ExplainTopic::kRollback, "snapshots", "not chosen; 96 sequences of 8192 tokens"));
   EXPECT_TRUE(Says(lines, ExplainTopic::kRollback, "replay", "chosen; "));
   EXPECT_TRUE(Says(lines, ExplainTopic::kCapacity, "131072 tokens", "82 sequences"));
@@ -210,7 +210,7 @@ TEST(Explain, NamesTheKeyThatKeepsGroupsApart) {
   EXPECT_TRUE(Says(lines, ExplainTopic::kCapacity, "8192 tokens", "bound by pool state"));
   EXPECT_TRUE(Says(lines, ExplainTopic::kGraph, "draft_block",
                    "7 rows a request, up to 16 requests, over draft.mla (non-causal)"));
-  EXPECT_TRUE(Says(lines, ExplainTopic::kBytes, "null_parent", "44943360 bytes"));
+  EXPECT_TRUE(Says(lines, ExplainTopic::kBytes, "null_parent", "21381120 bytes"));
 }
 
 TEST(Explain, EveryGroupPoolAndOwnerIsExplained) {
