@@ -1,12 +1,12 @@
 // kvasir explain: one sentence for each decision of a plan.
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <optional>
 #include <ostream>
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "common/base/insert_sorted.h"
 #include "planner/cli/command_line.h"
 #include "planner/cli/commands.h"
 #include "planner/cli/plan_json.h"
@@ -54,13 +54,13 @@ void ShowLines(const Console& console, const StoredPlan& plan, const std::vector
 // What the question adds, each line after those of its topic.
 void AddQuestionLines(const PlanQuestion& question, const StoredPlan& plan,
                       const std::vector<Remedy>& remedies, std::vector<ExplainLine>& lines) {
-  const auto add = [&lines](std::vector<ExplainLine> more) {
-    lines.insert(lines.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  const auto add = [&lines](const std::vector<ExplainLine>& more) {
+    for (const ExplainLine& line : more) {
+      InsertSorted(lines, line, [](const ExplainLine& a, const ExplainLine& b) { return a.topic < b.topic; });
+    }
   };
   add(ExplainWeights(question));
   add(ExplainRemedies(plan.plan, remedies));
-  std::stable_sort(lines.begin(), lines.end(),
-                   [](const ExplainLine& a, const ExplainLine& b) { return a.topic < b.topic; });
 }
 
 // Why there are no remedies to read.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "common/base/insert_sorted.h"
 #include "planner/core/capacity.h"
 #include "planner/core/stage_text.h"
 #include "planner/core/wide.h"
@@ -112,16 +113,18 @@ const Field* Find(const Fields& fields, const Field& wanted) {
 // Names are unique within a plan: pools, groups and owners have names of their own.
 std::vector<FieldChange> Changes(const Fields& before, const Fields& after) {
   std::vector<FieldChange> out;
+  const auto add = [&out](FieldChange change) {
+    InsertSorted(out, std::move(change),
+                 [](const FieldChange& a, const FieldChange& b) { return a.kind < b.kind; });
+  };
   for (const Field& was : before) {
     const Field* is = Find(after, was);
     if (is != nullptr && is->value == was.value) continue;
-    out.push_back({was.kind, was.name, was.value, is == nullptr ? "" : is->value});
+    add({was.kind, was.name, was.value, is == nullptr ? "" : is->value});
   }
   for (const Field& is : after) {
-    if (Find(before, is) == nullptr) out.push_back({is.kind, is.name, "", is.value});
+    if (Find(before, is) == nullptr) add({is.kind, is.name, "", is.value});
   }
-  std::stable_sort(out.begin(), out.end(),
-                   [](const FieldChange& a, const FieldChange& b) { return a.kind < b.kind; });
   return out;
 }
 

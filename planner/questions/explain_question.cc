@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "absl/strings/str_format.h"
+#include "common/base/insert_sorted.h"
 #include "planner/core/capacity.h"
 #include "planner/core/outcome.h"
 #include "planner/questions/changes.h"
@@ -76,9 +77,8 @@ std::vector<Remedy> RankRemedies(const PlanQuestion& question, const Plan& plan)
     if (planned == nullptr) continue;
     std::vector<CapacityRow> rows = CapacityAtEach(planned->plan, contexts);
     if (AdmitsMoreSomewhere(rows, base))
-      remedies.push_back({change.flags, planned->plan_id, std::move(rows)});
+      InsertSorted(remedies, Remedy{change.flags, planned->plan_id, std::move(rows)}, AdmitsMore);
   }
-  std::stable_sort(remedies.begin(), remedies.end(), AdmitsMore);
   return remedies;
 }
 

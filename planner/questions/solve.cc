@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/insert_sorted.h"
 #include "common/base/limits.h"
 #include "planner/core/capacity.h"
 #include "planner/questions/changes.h"
@@ -147,6 +148,9 @@ SolveAnswer Solve(const SolveQuestion& question, const GoOn& go_on) {
         (!answer.solution.has_value() || IsBetter(question.goal, solution->value, answer.solution->value));
     if (better) answer.at_best = std::move(*solution);
   }
+  const auto is_better = [&question](const ChangedSolution& a, const ChangedSolution& b) {
+    return IsBetter(question.goal, a.value, b.value);
+  };
   const bool ranks = question.goal == SolveGoal::kRanks && !question.dcp_is_said;
   for (const Change& change : ranks ? ChangesBesideDcp(question.base) : ChangesOf(question.base)) {
     if (go_on && !go_on()) break;
@@ -157,12 +161,8 @@ SolveAnswer Solve(const SolveQuestion& question, const GoOn& go_on) {
     if (solution == nullptr) continue;
     if (answer.solution.has_value() && !IsBetter(question.goal, solution->value, answer.solution->value))
       continue;
-    answer.instead.push_back({change.flags, solution->value});
+    InsertSorted(answer.instead, ChangedSolution{change.flags, solution->value}, is_better);
   }
-  std::stable_sort(answer.instead.begin(), answer.instead.end(),
-                   [&](const ChangedSolution& a, const ChangedSolution& b) {
-                     return IsBetter(question.goal, a.value, b.value);
-                   });
   return answer;
 }
 

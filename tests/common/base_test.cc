@@ -4,9 +4,12 @@
 #include <limits>
 #include <ostream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "common/base/check.h"
 #include "common/base/checked_math.h"
+#include "common/base/insert_sorted.h"
 #include "common/base/sha256.h"
 #include "common/base/units.h"
 #include "common/base/utf8.h"
@@ -77,6 +80,17 @@ TEST(Utf8Test, TakesWhatTheStandardTakes) {
 
 TEST(CheckTest, StaysOnWhateverNdebugSays) {
   EXPECT_DEATH(KVASIR_CHECK(1 + 1 == 3), "internal error: check failed: 1 \\+ 1 == 3");
+}
+
+TEST(InsertSorted, EqualItemsStayInTheOrderOfInsertion) {
+  std::vector<std::pair<int, char>> sorted;
+  const auto before = [](const auto& a, const auto& b) { return a.first < b.first; };
+  for (const std::pair<int, char> item :
+       {std::pair{2, 'a'}, {1, 'b'}, {2, 'c'}, {1, 'd'}, {3, 'e'}, {2, 'f'}})
+    InsertSorted(sorted, item, before);
+  std::string order;
+  for (const auto& [key, letter] : sorted) order += letter;
+  EXPECT_EQ(order, "bdacfe");
 }
 
 }  // namespace

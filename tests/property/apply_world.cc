@@ -391,7 +391,8 @@ void RunCalmly(World& world) {
     if (moves > 10'000) {
       broken = "the world does not come to rest";
     }
-    // What a worker does by itself comes first: a planner that polls it must not keep it from ever being done.
+    // What a worker does by itself comes first: a planner that polls it must not keep it from ever being
+    // done.
     const auto own = std::find_if(next.begin(), next.end(), [](const Transition& one) {
       return one.kind == Transition::Kind::kReady || one.kind == Transition::Kind::kDrained;
     });
