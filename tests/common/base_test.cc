@@ -85,7 +85,7 @@ TEST(CheckTest, StaysOnWhateverNdebugSays) {
 TEST(InsertSorted, EqualItemsStayInTheOrderOfInsertion) {
   std::vector<std::pair<int, char>> sorted;
   const auto before = [](const auto& a, const auto& b) { return a.first < b.first; };
-  for (const std::pair<int, char> item :
+  for (const std::pair<int, char>& item :
        {std::pair{2, 'a'}, {1, 'b'}, {2, 'c'}, {1, 'd'}, {3, 'e'}, {2, 'f'}})
     InsertSorted(sorted, item, before);
   std::string order;
