@@ -43,15 +43,6 @@ std::string GainText(SolveGoal goal, std::int64_t value, std::int64_t base) {
   return absl::StrFormat("%s.%02dx", Thousands(hundredths / 100), hundredths % 100);
 }
 
-// With a device: what it would be if weights and graphs took as little as they can.
-void ShowAtBest(const Console& console, const SolveQuestion& question, const SolveAnswer& answer) {
-  if (!answer.at_best.has_value()) return;
-  const Plan& plan = answer.at_best->planned.plan;
-  console.out << absl::StrFormat("  at best  %s: TP %d × DCP %d, if %s per rank are left\n",
-                                 GoalText(question.goal, answer.at_best->value), plan.topology.tp,
-                                 plan.topology.dcp, BytesText(plan.arena_bytes.value()));
-}
-
 // The flags of `kvasir plan` that give this very plan, beside the models.
 std::string FlagsText(const Solution& solution) {
   const PlanOptions& o = solution.options;
@@ -63,6 +54,29 @@ std::string FlagsText(const Solution& solution) {
   if (solution.planned.plan.draft_tokens > 0)
     text += absl::StrFormat(" --draft-tokens %d", solution.planned.plan.draft_tokens);
   return text;
+}
+
+// With a device: what it is if weights and graphs take as little as they can.
+void ShowAtBest(const Console& console, const SolveQuestion& question, const Solution& best) {
+  const Plan& plan = best.planned.plan;
+  console.out << absl::StrFormat("  at best  %s: TP %d × DCP %d, if %s per rank are left\n",
+                                 GoalText(question.goal, best.value), plan.topology.tp, plan.topology.dcp,
+                                 BytesText(plan.arena_bytes.value()));
+}
+
+// Only at the device's best is there an answer: it comes first, then what stands against it.
+void ShowMayFit(const Console& console, const SolveQuestion& question, const SolveAnswer& answer) {
+  const Solution& best = *answer.at_best;
+  const Plan& plan = best.planned.plan;
+  console.out << Inked(console, Ink::kBold, "may fit")
+              << absl::StrFormat("   %s: TP %d × DCP %d, if %s per rank are left for caches\n\n",
+                                 GoalText(question.goal, best.value), plan.topology.tp, plan.topology.dcp,
+                                 BytesText(plan.arena_bytes.value()));
+  const NoSolution& why = answer.why_not;
+  std::string worst = why.device;
+  if (why.misfit.has_value()) worst = "short by " + BytesText(why.misfit->shortfall.value()) + " per rank";
+  if (!worst.empty()) console.out << "  at worst " << worst << "\n";
+  console.out << "  flags    " << FlagsText(best) << "\n";
 }
 
 void ShowWhyNot(const Console& console, const SolveQuestion& question, const NoSolution& why) {
@@ -121,8 +135,11 @@ Json WhyNotJson(const NoSolution& why) {
 void ShowSolution(const Console& console, const SolveQuestion& question, const SolveAnswer& answer,
                   bool kept) {
   if (!answer.solution.has_value()) {
-    ShowWhyNot(console, question, answer.why_not);
-    ShowAtBest(console, question, answer);
+    if (answer.at_best.has_value()) {
+      ShowMayFit(console, question, answer);
+    } else {
+      ShowWhyNot(console, question, answer.why_not);
+    }
     ShowInstead(console, question, answer);
     return;
   }
@@ -139,6 +156,7 @@ void ShowSolution(const Console& console, const SolveQuestion& question, const S
     console.out << absl::StrFormat(
         "  memory   what an %s leaves at least, weights and graphs at their most\n",
         std::string(question.device->title));
+  if (answer.at_best.has_value()) ShowAtBest(console, question, *answer.at_best);
   console.out << "  flags    " << FlagsText(solution) << "\n";
   ShowInstead(console, question, answer);
   if (kept) console.out << absl::StrFormat("\nNext     kvasir explain %s      why each of these\n", id);

@@ -177,6 +177,13 @@ TEST_F(QuestionsTest, WhatCannotBeSolvedSaysWhy) {
                              "h100", "--gpus", "8", "--requests", "2", "--context", "8k"});
   EXPECT_EQ(device.code, kExitDoesNotFit);
   EXPECT_THAT(device.out, HasSubstr("nothing left for caches"));
+  // Weights are known as a range: what their least leaves is enough, what their most leaves is not.
+  const Answer perhaps = Run({"solve", "ranks", "--target", "kimi-k3", "--draft", "kimi-k3-dspark", "--gpu",
+                              "h200", "--gpus", "16", "--requests", "64", "--context", "128k"});
+  EXPECT_EQ(perhaps.code, kExitDoesNotFit);
+  EXPECT_THAT(perhaps.out, HasSubstr("may fit   16 ranks: TP 16 × DCP 16"));
+  EXPECT_THAT(perhaps.out, HasSubstr("at worst each of 16 ranks on NVIDIA H200"));
+  EXPECT_THAT(perhaps.out, HasSubstr("--tp 16 --dcp 16 --kv-memory"));
   const Answer refused = Run({"solve", "requests", "--target", "kimi-k3", "--tp", "8", "--dcp", "3",
                               "--kv-memory", "20GiB", "--output", "json"});
   EXPECT_EQ(refused.code, kExitRefused);
