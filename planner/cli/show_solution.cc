@@ -152,10 +152,11 @@ void ShowSolution(const Console& console, const SolveQuestion& question, const S
   console.out << absl::StrFormat("  admits   %s of %s tokens at a time; %s of them under any churn\n",
                                  Counted(solution.requests, "request"), Thousands(solution.context_tokens),
                                  Thousands(solution.guaranteed_requests));
-  if (question.device.has_value())
+  if (question.device.has_value()) {
     console.out << absl::StrFormat(
         "  memory   what an %s leaves at least, weights and graphs at their most\n",
         std::string(question.device->title));
+  }
   if (answer.at_best.has_value()) ShowAtBest(console, question, *answer.at_best);
   console.out << "  flags    " << FlagsText(solution) << "\n";
   ShowInstead(console, question, answer);
