@@ -68,9 +68,10 @@ absl::Status ReadNumbers(const CommandLine& line, std::string_view flag, std::ve
   if (!list.has_value()) return absl::OkStatus();
   for (const std::string& word : WordsOf(*list)) {
     const std::optional<std::int64_t> value = ParseInt(word);
-    if (!value.has_value())
+    if (!value.has_value()) {
       return absl::InvalidArgumentError(
           absl::StrFormat("--%s %s: expected integers with commas between", flag, *list));
+    }
     axis.push_back(*value);
   }
   return absl::OkStatus();

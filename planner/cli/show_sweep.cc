@@ -57,6 +57,7 @@ std::vector<std::string> RowCells(const std::vector<Column>& columns,
                                   const std::vector<SweepPoint>& points, std::size_t& place) {
   const auto words_of = [&columns](const SweepPoint& point) {
     std::vector<std::string> words;
+    words.reserve(columns.size());
     for (const Column& column : columns) words.push_back(column.text(point));
     return words;
   };
@@ -130,6 +131,7 @@ void ShowSweep(const Console& console, const PlanQuestion& base, const SweepAxes
               << (base.draft.has_value() ? " + " + base.draft->name : "") << "   " << same << "\n\n";
   TextTable table(std::string(columns.size(), 'l') + std::string(axes.contexts.size(), 'r') + "l");
   std::vector<std::string> head;
+  head.reserve(columns.size() + axes.contexts.size() + 1);
   for (const Column& column : columns) head.emplace_back(column.head);
   for (const std::int64_t context : axes.contexts)
     head.push_back((context == 0 ? "max" : TokensText(context)) + " ");

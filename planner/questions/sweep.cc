@@ -39,6 +39,7 @@ struct Memory {
 
 std::vector<Memory> MemoriesOf(const PlanQuestion& base, const SweepAxes& axes) {
   std::vector<Memory> out;
+  out.reserve(axes.devices.size() + axes.kv_memory_bytes.size() + 1);
   for (const GpuRow& device : axes.devices) out.push_back({{}, device});
   for (const std::int64_t bytes : axes.kv_memory_bytes) out.push_back({{bytes}, std::nullopt});
   if (out.empty()) out.push_back({base.options.kv_memory_bytes, std::nullopt});

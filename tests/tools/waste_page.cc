@@ -80,9 +80,10 @@ std::string WastePage(const std::vector<WasteRow>& rows) {
     if (!misfits[memory].empty())
       out += "\nNot one request of the longest length fits of:\n\n" + misfits[memory];
   }
-  if (!refused.empty())
+  if (!refused.empty()) {
     out +=
         "\n## Not planned\n\nRuleset `native` refuses these with every kernel that it knows:\n\n" + refused;
+  }
   return out;
 }
 

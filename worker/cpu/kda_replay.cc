@@ -37,10 +37,10 @@ class Head {
     Convolve(op_.k_weight, op_.k_begin, position, key_.data());
     NormalizeHead(key_.data(), op_.dim, 1.0F, op_.eps);
     Convolve(op_.v_weight, op_.v_begin, position, value_.data());
-    LoadRow(RingPart(op_.arena, op_.ring_decay, table_, row, op_.heads, head_, op_.dim), DType::kF32, op_.dim,
-            decay_.data());
+    LoadRow(RingPart({op_.arena, op_.ring_decay, table_, op_.heads, op_.dim}, row, head_), DType::kF32,
+            op_.dim, decay_.data());
     float beta = 0;
-    LoadRow(RingPart(op_.arena, op_.ring_beta, table_, row, op_.heads, head_, 1), DType::kF32, 1, &beta);
+    LoadRow(RingPart({op_.arena, op_.ring_beta, table_, op_.heads, 1}, row, head_), DType::kF32, 1, &beta);
     state_.TakeIn(decay_.data(), key_.data(), value_.data(), beta);
   }
 

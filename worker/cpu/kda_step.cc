@@ -46,9 +46,9 @@ class Head {
 
   void Keep(std::int64_t r, std::int64_t row) const {
     StoreRow(DecayOf(r), DType::kF32, op_.dim,
-             RingPart(op_.arena, op_.ring_decay, table_, row, op_.heads, head_, op_.dim));
+             RingPart({op_.arena, op_.ring_decay, table_, op_.heads, op_.dim}, row, head_));
     StoreRow(&BetaOf(r), DType::kF32, 1,
-             RingPart(op_.arena, op_.ring_beta, table_, row, op_.heads, head_, 1));
+             RingPart({op_.arena, op_.ring_beta, table_, op_.heads, 1}, row, head_));
   }
 
   void Step(std::int64_t r, float* out) {

@@ -17,11 +17,18 @@ namespace kvasir::cpu {
   return dtype == DType::kBf16 ? Bf16ToFloat(FloatToBf16(value)) : value;
 }
 
-// One head's part of row `row` of the ring's tensor [ring rows, heads, dim] of f32.
-[[nodiscard]] inline std::byte* RingPart(std::byte* arena, const StateGeometry& place,
-                                         const std::int64_t* table, std::int64_t row, std::int64_t heads,
-                                         std::int64_t head, std::int64_t dim) {
-  return arena + StateOffset(place, table, 0) + (row * heads + head) * dim * DTypeBytes(DType::kF32);
+// A tensor [ring rows, heads, dim] of f32 in a sequence's ring.
+struct RingTensor {
+  std::byte* arena;
+  const StateGeometry& place;
+  const std::int64_t* table;  // the sequence's
+  std::int64_t heads, dim;
+};
+
+// One head's part of a row.
+[[nodiscard]] inline std::byte* RingPart(const RingTensor& ring, std::int64_t row, std::int64_t head) {
+  return ring.arena + StateOffset(ring.place, ring.table, 0) +
+         (row * ring.heads + head) * ring.dim * DTypeBytes(DType::kF32);
 }
 
 // out[c] = silu(sum_j weight[c, kernel - count + j] * taps[j, c]), oldest first: the one order of sums, for a
