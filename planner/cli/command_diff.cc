@@ -164,7 +164,8 @@ std::string DiffJson(const Difference& difference) {
 std::string DiffHelp() { return FlagsHelp(kFlags); }
 
 int RunDiff(const Console& console, Args args) {
-  const absl::StatusOr<CommandLine> line = CommandLine::Parse(kFlags, {2, 2}, args);
+  const absl::StatusOr<CommandLine> line = CommandLine::Parse(
+      kFlags, {2, 2, "one of the two plans, each a file or the beginning of an id,"}, args);
   if (!line.ok()) return BadUsage(console, "diff", line.status());
   const std::string form = line->ValueOr("output", "table");
   const absl::Status output = CheckOutput(form, /*has_text=*/false);

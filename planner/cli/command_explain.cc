@@ -80,7 +80,8 @@ void ShowNoRemedy(const Console& console, bool has_question) {
 std::string ExplainHelp() { return FlagsHelp(kFlags); }
 
 int RunExplain(const Console& console, Args args) {
-  const absl::StatusOr<CommandLine> line = CommandLine::Parse(kFlags, {1, 1}, args);
+  const absl::StatusOr<CommandLine> line =
+      CommandLine::Parse(kFlags, {1, 1, "the plan, a file or the beginning of an id,"}, args);
   if (!line.ok()) return BadUsage(console, "explain", line.status());
   const std::string form = line->ValueOr("output", "table");
   absl::Status usage = CheckOutput(form, /*has_text=*/true);

@@ -65,7 +65,8 @@ absl::StatusOr<CommandLine> CommandLine::Parse(std::span<const Flag> flags, Word
     }
     out.values_[std::string(name)] = std::move(value);
   }
-  if (out.words_.size() < words.min) return absl::InvalidArgumentError("a word is missing");
+  if (out.words_.size() < words.min)
+    return absl::InvalidArgumentError(absl::StrFormat("%s is missing", words.what));
   if (out.words_.size() > words.max) {
     return absl::InvalidArgumentError(absl::StrFormat("unexpected word \"%s\"", out.words_[words.max]));
   }

@@ -26,6 +26,7 @@ struct Flag {
 struct Words {
   std::size_t min = 0;
   std::size_t max = 0;
+  std::string_view what = "a word";  // is missing, where there are too few
 };
 
 class CommandLine {

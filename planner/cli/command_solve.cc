@@ -97,7 +97,8 @@ std::string SolveHelp() { return FlagsHelp(AllFlags()); }
 
 int RunSolve(const Console& console, Args args) {
   const std::vector<Flag> flags = AllFlags();
-  const absl::StatusOr<CommandLine> line = CommandLine::Parse(flags, {1, 1}, args);
+  const absl::StatusOr<CommandLine> line =
+      CommandLine::Parse(flags, {1, 1, "what is looked for, context, requests, ranks or memory,"}, args);
   if (!line.ok()) return BadUsage(console, "solve", line.status());
   const std::string form = line->ValueOr("output", "table");
   const absl::Status output = CheckOutput(form, /*has_text=*/true);

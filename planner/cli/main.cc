@@ -15,5 +15,5 @@ int main(int argc, char** argv) {
   };
   const kvasir::cli::Console console{std::cout, std::cerr, kvasir::cli::ProcessWantsColour(),
                                      kvasir::cli::ProcessVariable, remote};
-  return kvasir::cli::RunCli(args, console);
+  return kvasir::cli::AfterOutput(kvasir::cli::RunCli(args, console));
 }

@@ -15,6 +15,7 @@
 #include "common/base/status_macros.h"
 #include "common/plan/plan_text.h"
 #include "common/plan/verify.h"
+#include "planner/cli/write_file.h"
 
 namespace kvasir::cli {
 namespace {
@@ -30,20 +31,6 @@ absl::StatusOr<std::string> ReadFile(const fs::path& path) {
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
   return text;
-}
-
-absl::Status WriteFile(const fs::path& path, std::string_view text) {
-  std::error_code ec;
-  fs::create_directories(path.parent_path(), ec);
-  const fs::path part = path.string() + ".part";
-  {
-    std::ofstream file(part, std::ios::binary | std::ios::trunc);
-    file << text;
-    if (!file.flush()) return absl::UnavailableError(absl::StrFormat("%s: cannot be written", part.string()));
-  }
-  fs::rename(part, path, ec);
-  if (ec) return absl::UnavailableError(absl::StrFormat("%s: %s", path.string(), ec.message()));
-  return absl::OkStatus();
 }
 
 bool IsHex(std::string_view text) {
@@ -93,7 +80,10 @@ absl::StatusOr<std::string> StateFolder(const Console& console) {
 
 absl::Status SaveText(const Console& console, const std::string& path, std::string_view text) {
   KVASIR_ASSIGN_OR_RETURN(const std::string folder, StateFolder(console));
-  return WriteFile(fs::path(folder) / path, text);
+  const fs::path file = fs::path(folder) / path;
+  std::error_code ec;
+  fs::create_directories(file.parent_path(), ec);  // what is wrong with it, the file's own failure says
+  return WriteFile(file.string(), text);
 }
 
 absl::StatusOr<std::string> LoadText(const Console& console, const std::string& path) {

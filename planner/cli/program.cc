@@ -24,6 +24,15 @@ bool ProcessWantsColour() {
   return isatty(STDOUT_FILENO) == 1 && !ProcessVariable("NO_COLOR").has_value() && terminal != "dumb";
 }
 
+int AfterOutput(int code) {
+  errno = 0;
+  std::cout.flush();
+  if (std::cout) return code;
+  std::cerr << "kvasir: the answer could not be written to the standard output"
+            << (errno == 0 ? "" : std::string(": ") + std::strerror(errno)) << "\n";
+  return kExitServiceFailure;
+}
+
 int RunBeside(const std::string& program, const std::vector<std::string>& args) {
   std::error_code ec;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", ec);

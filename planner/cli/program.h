@@ -15,6 +15,10 @@ namespace kvasir::cli {
 // The standard output is a terminal, NO_COLOR is not set and TERM is not "dumb".
 [[nodiscard]] bool ProcessWantsColour();
 
+// The exit code of a command that has ended with `code`: where its answer could not be written to the
+// standard output (a full disk, a closed one), that is said and the code is kExitServiceFailure.
+[[nodiscard]] int AfterOutput(int code);
+
 // Replaces this process by `program` beside this one. Comes back only where that fails, with the exit code.
 [[nodiscard]] int RunBeside(const std::string& program, const std::vector<std::string>& args);
 

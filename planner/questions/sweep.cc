@@ -212,6 +212,11 @@ absl::StatusOr<std::int64_t> CountPoints(const PlanQuestion& base, const SweepAx
   for (std::int64_t number = 0; number < grid.size(); ++number) {
     if (grid.Point(number, device).has_value()) ++points;
   }
+  if (points == 0) {
+    return FieldError(reason::kConflictingFields, "dcp",
+                      "no dcp of the grid divides a tp of it, so there is nothing to sweep; give dcp 1, or "
+                      "divisors of tp");
+  }
   return points;
 }
 

@@ -11,6 +11,7 @@
 
 #include "tests/testing/engine_plan.h"
 #include "tests/testing/matchers.h"
+#include "tests/testing/seeded_random.h"
 #include "worker/engine/arena_layout.h"
 #include "worker/engine/block_pool.h"
 #include "worker/engine/check_step.h"
@@ -24,20 +25,9 @@ using testing::kSmallVocab;
 using testing::MakeEnginePlan;
 using testing::MakePoolPlan;
 using testing::PoolSketch;
+using testing::SeededRandom;
 
 constexpr std::int64_t kSequences = 10000;
-
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
-  std::int64_t Below(std::int64_t limit) {
-    state_ = state_ * 6364136223846793005U + 1442695040888963407U;
-    return static_cast<std::int64_t>((state_ >> 33U) % static_cast<std::uint64_t>(limit));
-  }
-
- private:
-  std::uint64_t state_;
-};
 
 Plan MixedPlan() {
   return MakePoolPlan({PoolSketch{.name = "tokens", .blocks_per_parent = 6},
@@ -152,7 +142,7 @@ std::uint64_t Churn(std::uint64_t seed) {
   BlockPools pools(plan);
   NaivePools naive(plan);
   GuardedArena arena(plan);
-  Random random(seed);
+  SeededRandom random(seed);
   std::map<std::int64_t, std::vector<std::vector<BlockId>>> live;
   std::uint64_t digest = seed;
   std::int64_t refused = 0;
@@ -274,7 +264,7 @@ class SlotWorld {
   std::vector<std::vector<SlotContent>> slots_;  // [pool][slot]
 };
 
-StepOutcome RandomOutcome(const Plan& plan, const StepPlan& step, Random& random) {
+StepOutcome RandomOutcome(const Plan& plan, const StepPlan& step, SeededRandom& random) {
   StepOutcome outcome{.step = step.step};
   for (const StepSequence& part : step.sequences) {
     SequenceOutcome its{.id = part.id};
@@ -296,7 +286,7 @@ void ChurnScheduler(const Plan& plan, std::int64_t sequences) {
   auto scheduler = *Scheduler::Create(plan, "plan", Epoch(1), kSmallVocab);
   const std::int64_t free = scheduler->free_parents();
   SlotWorld world(plan);
-  Random random(11);
+  SeededRandom random(11);
   std::vector<SequenceId> ids;
   std::int64_t joined = 0;
   std::int64_t finished = 0;

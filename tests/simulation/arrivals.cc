@@ -6,6 +6,7 @@
 
 #include "common/base/checked_math.h"
 #include "planner/core/capacity.h"
+#include "tests/testing/seeded_random.h"
 
 namespace kvasir::testing {
 namespace {
@@ -25,30 +26,14 @@ constexpr std::array<std::int64_t, 65> kLengths = {
     10814, 11266, 11743, 12249, 12785, 13356, 13965, 14619, 15322, 16081, 16906, 17807, 18796,
     19892, 21114, 22492, 24063, 25881, 28023, 30605, 33817, 37988, 43777, 52767, 70600, 117123};
 
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
-  std::int64_t Below(std::int64_t limit) {
-    state_ = state_ * 6364136223846793005U + 1442695040888963407U;
-    return static_cast<std::int64_t>((state_ >> 33U) % static_cast<std::uint64_t>(limit));
-  }
-  // center - spread .. center + spread.
-  std::int64_t Around(std::int64_t center, std::int64_t spread) {
-    return center - spread + Below(2 * spread + 1);
-  }
-
- private:
-  std::uint64_t state_;
-};
-
 // Chunks of the prompt one by one, then verifies; a stop token may end it before max_tokens.
-Arrival ArrivalOf(const Plan& plan, std::int64_t prompt, std::int64_t max_tokens, Random& random) {
+Arrival ArrivalOf(const Plan& plan, std::int64_t prompt, std::int64_t max_tokens, SeededRandom& random) {
   const std::int64_t emitted = 1 + random.Below(max_tokens);
   return {.tokens = prompt + max_tokens,
           .steps = CeilDiv(prompt, plan.prefill_chunk) + CeilDiv(emitted, kTokensPerStep)};
 }
 
-Arrival SteadyArrival(const Plan& plan, Random& random) {
+Arrival SteadyArrival(const Plan& plan, SeededRandom& random) {
   const auto part = static_cast<std::size_t>(random.Below(kLengths.size() - 1));
   const std::int64_t within = random.Below(1024);
   const std::int64_t drawn = kLengths[part] + (kLengths[part + 1] - kLengths[part]) * within / 1024;
@@ -56,7 +41,7 @@ Arrival SteadyArrival(const Plan& plan, Random& random) {
   return ArrivalOf(plan, tokens - tokens / 4, tokens / 4, random);
 }
 
-Arrival PhaseArrival(const Plan& plan, std::int64_t prompt, Random& random) {
+Arrival PhaseArrival(const Plan& plan, std::int64_t prompt, SeededRandom& random) {
   const std::int64_t tokens = random.Around(prompt, prompt / 4);
   return ArrivalOf(plan, tokens, random.Around(kAnswerTokens, kAnswerTokens / 2), random);
 }
@@ -69,7 +54,7 @@ std::string_view WorkloadName(Workload workload) {
 
 std::vector<Arrival> ArrivalsFor(Workload workload, const Plan& plan, std::int64_t fills,
                                  std::uint64_t seed) {
-  Random random(seed);
+  SeededRandom random(seed);
   const auto filling = [&](std::int64_t tokens) { return CapacityAt(plan, tokens).requests; };
   std::vector<Arrival> arrivals;
   if (workload == Workload::kSteady) {

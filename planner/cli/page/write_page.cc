@@ -1,10 +1,7 @@
 #include "planner/cli/page/write_page.h"
 
-#include <cerrno>
-#include <fstream>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -13,6 +10,7 @@
 #include "planner/cli/engine_ask.h"
 #include "planner/cli/find_alternatives.h"
 #include "planner/cli/page/plan_page.h"
+#include "planner/cli/write_file.h"
 #include "planner/core/capacity.h"
 #include "planner/request/launch_split.h"
 
@@ -64,13 +62,10 @@ absl::Status WritePage(const CommandLine& line, const PlanQuestion& question, co
   if (const auto* planned = std::get_if<Planned>(&outcome)) facts.at_stops = AtStops(question, *planned);
   const std::string page = PlanPage(RequestOf(question), outcome, facts);
   const std::string path = line.ValueOr("html", "");
-  errno = 0;
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << page;
-  if (file.flush()) return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrFormat("--html %s: cannot be written: %s; name a file in a folder that exists and takes it",
-                      path, std::generic_category().message(errno == 0 ? EIO : errno)));
+  const absl::Status written = WriteFile(path, page);
+  if (written.ok()) return written;
+  return absl::UnavailableError(absl::StrFormat("--html %s; name a file in a folder that exists and takes it",
+                                                std::string(written.message())));
 }
 
 }  // namespace kvasir::cli

@@ -66,7 +66,8 @@ absl::Status Stream(const Console& console, const Session& session,
 
 int RunStream(const Console& console, std::string_view command, Args args) {
   const bool preflight = command == "preflight";
-  const absl::StatusOr<CommandLine> line = CommandLine::Parse(FlagsOf(preflight), {1, 1}, args);
+  const absl::StatusOr<CommandLine> line =
+      CommandLine::Parse(FlagsOf(preflight), {1, 1, "the plan, a file or the beginning of an id,"}, args);
   if (!line.ok()) return BadUsage(console, command, line.status());
   const absl::StatusOr<Session> session = OpenSession(console, *line);
   if (!session.ok()) return BadUsage(console, command, session.status());

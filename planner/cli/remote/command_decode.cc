@@ -217,7 +217,7 @@ std::string DecodeHelp() { return FlagsHelp(WithSessionFlags(kFlags)); }
 
 int RunDecode(const Console& console, Args args) {
   const absl::StatusOr<CommandLine> line =
-      CommandLine::Parse(WithSessionFlags(kFlags), {1, kPromptsMax}, args);
+      CommandLine::Parse(WithSessionFlags(kFlags), {1, kPromptsMax, "a prompt"}, args);
   if (!line.ok()) return BadUsage(console, "decode", line.status());
   const absl::StatusOr<Request> request = ReadRequest(console, *line);
   if (!request.ok()) return BadUsage(console, "decode", request.status());

@@ -32,6 +32,7 @@
 #include "planner/request/engine_case_json.h"
 #include "planner/request/launch_split.h"
 #include "planner/rulesets/make_plan.h"
+#include "planner/wire/options_to_proto.h"
 
 namespace kvasir::cli {
 namespace {
@@ -49,26 +50,10 @@ std::vector<Flag> FlagsOfPlan() {
 }
 
 planner::v1::CreatePlanRequest MakeRequest(const PlanQuestion& question) {
-  const PlanOptions& o = question.options;
   planner::v1::CreatePlanRequest request;
   request.mutable_target()->set_model_text(ModelToText(question.target));
   if (question.draft.has_value()) request.mutable_draft()->set_model_text(ModelToText(*question.draft));
-  plan::v1::PlanOptions& options = *request.mutable_options();
-  options.mutable_topology()->set_tp(static_cast<std::int32_t>(o.tp));
-  options.mutable_topology()->set_dcp(static_cast<std::int32_t>(o.dcp));
-  options.mutable_topology()->set_interleave_tokens(static_cast<std::int32_t>(o.interleave));
-  options.mutable_kv_memory_bytes()->Add(o.kv_memory_bytes.begin(), o.kv_memory_bytes.end());
-  options.mutable_context_tokens()->Add(o.contexts.begin(), o.contexts.end());
-  options.set_request_count_min(static_cast<std::int32_t>(o.min_requests));
-  options.set_request_count_max(static_cast<std::int32_t>(o.max_requests));
-  options.set_prefill_chunk_tokens(o.prefill_chunk);
-  options.set_cache_dtype(o.cache_dtype);
-  options.set_draft_tokens(static_cast<std::int32_t>(o.draft_tokens));
-  options.set_state_rollback(o.state_rollback);
-  options.set_target_backend(o.target_backend);
-  options.set_draft_backend(o.draft_backend);
-  options.set_block_tokens(o.block_tokens);
-  options.set_ruleset(o.ruleset);
+  *request.mutable_options() = OptionsToProto(question.options);
   return request;
 }
 

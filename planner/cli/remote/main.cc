@@ -11,5 +11,5 @@ int main(int argc, char** argv) {
   const std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);
   const kvasir::cli::Console console{std::cout, std::cerr, kvasir::cli::ProcessWantsColour(),
                                      kvasir::cli::ProcessVariable, nullptr};
-  return kvasir::cli::RunRemoteCli(args, console);
+  return kvasir::cli::AfterOutput(kvasir::cli::RunRemoteCli(args, console));
 }

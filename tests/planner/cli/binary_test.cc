@@ -34,6 +34,16 @@ Ran RunShell(const std::string& command) {
 
 const std::string kProgram = KVASIR_BIN_DIR "/kvasir";
 
+// An answer that nobody can read is no success, whatever it was.
+TEST(KvasirBinary, SaysWhereItsAnswerCouldNotBeWritten) {
+  for (const char* command : {" version", " models list --output json", " --help"}) {
+    const Ran full = RunShell("(" + kProgram + command + " >/dev/full)");
+    EXPECT_EQ(full.code, 4) << command;
+    EXPECT_THAT(full.text, HasSubstr("could not be written to the standard output"));
+    EXPECT_EQ(RunShell("(" + kProgram + command + " >&-)").code, 4) << command;
+  }
+}
+
 TEST(KvasirBinary, LoadsNeitherGrpcNorProtobuf) {
   const Ran libraries = RunShell("ldd " + kProgram);
   ASSERT_EQ(libraries.code, 0) << libraries.text;

@@ -8,25 +8,20 @@
 #include <variant>
 #include <vector>
 
-#include "common/models/catalogue.h"
 #include "planner/core/capacity.h"
 #include "planner/core/outcome.h"
 #include "planner/questions/changes.h"
 #include "planner/rulesets/make_plan.h"
+#include "tests/testing/kimi_question.h"
 
 namespace kvasir {
 namespace {
 
 PlanQuestion Kimi(std::int64_t dcp, std::int64_t context) {
-  PlanQuestion question;
-  question.target = *FindInCatalogue("kimi-k3");
-  question.draft = *FindInCatalogue("kimi-k3-dspark");
-  question.options.tp = 8;
+  PlanQuestion question = testing::KimiQuestion();
   question.options.dcp = dcp;
-  question.options.kv_memory_bytes = {std::int64_t{468} << 30};
-  question.options.kv_memory_bytes[0] /= 10;
+  question.options.kv_memory_bytes = {468 * testing::kGiB / 10};
   question.options.contexts = {context};
-  question.options.draft_tokens = 7;
   return question;
 }
 

@@ -10,28 +10,18 @@
 #include "planner/core/capacity.h"
 #include "planner/questions/changes.h"
 #include "planner/rulesets/make_plan.h"
+#include "tests/testing/kimi_question.h"
 #include "tests/testing/matchers.h"
 
 namespace kvasir {
 namespace {
 
-constexpr std::int64_t kGiB = std::int64_t{1} << 30;
-
-PlanQuestion Kimi() {
-  PlanQuestion question;
-  question.target = *FindInCatalogue("kimi-k3");
-  question.draft = *FindInCatalogue("kimi-k3-dspark");
-  question.options.tp = 8;
-  question.options.dcp = 8;
-  question.options.draft_tokens = 7;
-  question.options.kv_memory_bytes = {20 * kGiB};
-  question.options.contexts = {131072};
-  return question;
-}
+using testing::kGiB;
+using testing::KimiQuestion;
 
 SolveQuestion Looking(SolveGoal goal) {
   SolveQuestion question;
-  question.base = Kimi();
+  question.base = KimiQuestion();
   question.goal = goal;
   question.ranks_max = 16;
   return question;

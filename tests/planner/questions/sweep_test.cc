@@ -11,24 +11,14 @@
 #include "common/models/catalogue.h"
 #include "planner/core/capacity.h"
 #include "planner/rulesets/make_plan.h"
+#include "tests/testing/kimi_question.h"
 #include "tests/testing/matchers.h"
 
 namespace kvasir {
 namespace {
 
-constexpr std::int64_t kGiB = std::int64_t{1} << 30;
-
-PlanQuestion Kimi() {
-  PlanQuestion question;
-  question.target = *FindInCatalogue("kimi-k3");
-  question.draft = *FindInCatalogue("kimi-k3-dspark");
-  question.options.tp = 8;
-  question.options.dcp = 8;
-  question.options.draft_tokens = 7;
-  question.options.kv_memory_bytes = {20 * kGiB};
-  question.options.contexts = {131072};
-  return question;
-}
+using testing::kGiB;
+using testing::KimiQuestion;
 
 TEST(SweepTest, PointsAreTheirQuestions) {
   SweepAxes axes;
@@ -36,15 +26,15 @@ TEST(SweepTest, PointsAreTheirQuestions) {
   axes.dcp = {1, 8, 16};
   axes.contexts = {8192, 131072};
   axes.state_rollbacks = {"snapshots", "replay"};
-  const auto count = CountPoints(Kimi(), axes);
+  const auto count = CountPoints(KimiQuestion(), axes);
   KVASIR_ASSERT_OK(count);
   EXPECT_EQ(*count, 20);  // dcp 16 is no point of tp 8
-  const std::vector<SweepPoint> points = Sweep(Kimi(), axes);
+  const std::vector<SweepPoint> points = Sweep(KimiQuestion(), axes);
   ASSERT_EQ(points.size(), 20U);
   EXPECT_EQ(points[0].options.contexts.front(), 8192);
   EXPECT_EQ(points[1].options.contexts.front(), 131072);
   for (const SweepPoint& point : points) {
-    PlanQuestion asked = Kimi();
+    PlanQuestion asked = KimiQuestion();
     asked.options = point.options;
     const PlanOutcome outcome = MakePlan(RequestOf(asked));
     const auto* planned = std::get_if<Planned>(&outcome);
@@ -63,7 +53,7 @@ TEST(SweepTest, TheFrontIsWhatNothingBeats) {
   axes.tp = {4, 8, 16};
   axes.dcp = {1, 2, 4, 8};
   axes.contexts = {8192, 32768, 131072};
-  const std::vector<SweepPoint> points = Sweep(Kimi(), axes);
+  const std::vector<SweepPoint> points = Sweep(KimiQuestion(), axes);
   int front = 0;
   for (const SweepPoint& point : points) {
     bool beaten = point.verdict != SweepVerdict::kFits;
@@ -82,7 +72,7 @@ TEST(SweepTest, TheFrontIsWhatNothingBeats) {
 TEST(SweepTest, EnginesArePlannedBesideOurs) {
   SweepAxes axes;
   axes.rulesets = {"native", "vllm-2026-08", "vllm-2026-11", "vllm-1999-01"};
-  const std::vector<SweepPoint> points = Sweep(Kimi(), axes);
+  const std::vector<SweepPoint> points = Sweep(KimiQuestion(), axes);
   ASSERT_EQ(points.size(), 4U);
   EXPECT_EQ(points[0].verdict, SweepVerdict::kFits);
   EXPECT_EQ(points[2].verdict, SweepVerdict::kFits);
@@ -95,7 +85,7 @@ TEST(SweepTest, DevicesSayHowMuchThereIs) {
   SweepAxes axes;
   axes.devices = {*FindGpu("l4"), *FindGpu("b300")};
   axes.tp = {16};
-  const std::vector<SweepPoint> points = Sweep(Kimi(), axes);
+  const std::vector<SweepPoint> points = Sweep(KimiQuestion(), axes);
   ASSERT_EQ(points.size(), 2U);
   EXPECT_EQ(points[0].verdict, SweepVerdict::kDoesNotFit);
   EXPECT_EQ(points[0].why, "weights fill the device");
@@ -109,11 +99,15 @@ TEST(SweepTest, RefusesWhatNobodyCouldWaitFor) {
     axes.tp.push_back(i);
     axes.dcp.push_back(i);
   }
-  EXPECT_EQ(ErrorOf(CountPoints(Kimi(), axes).status()).reason, "VALUE_OUT_OF_RANGE");
-  EXPECT_TRUE(Sweep(Kimi(), axes).empty());
+  EXPECT_EQ(ErrorOf(CountPoints(KimiQuestion(), axes).status()).reason, "VALUE_OUT_OF_RANGE");
+  EXPECT_TRUE(Sweep(KimiQuestion(), axes).empty());
   SweepAxes twice;
   twice.tp = {8, 4, 8};
-  EXPECT_EQ(ErrorOf(CountPoints(Kimi(), twice).status()).reason, "DUPLICATE_ITEM");
+  EXPECT_EQ(ErrorOf(CountPoints(KimiQuestion(), twice).status()).reason, "DUPLICATE_ITEM");
+  SweepAxes indivisible;
+  indivisible.tp = {8, 16};
+  indivisible.dcp = {3, 5};
+  EXPECT_EQ(ErrorOf(CountPoints(KimiQuestion(), indivisible).status()).field, "dcp");
 }
 
 TEST(SweepTest, EndsEarlyWhenItIsTold) {
@@ -121,7 +115,7 @@ TEST(SweepTest, EndsEarlyWhenItIsTold) {
   axes.contexts = {8192, 16384, 32768, 65536};
   std::vector<std::int64_t> seen;
   const std::vector<SweepPoint> points =
-      Sweep(Kimi(), axes, [&seen](const SweepPoint&, const SweepProgress& at) {
+      Sweep(KimiQuestion(), axes, [&seen](const SweepPoint&, const SweepProgress& at) {
         EXPECT_EQ(at.points, 4);
         seen.push_back(at.done);
         return at.done < 2;
@@ -136,7 +130,7 @@ TEST(SweepTest, HostileValuesAreRefusedPointByPoint) {
   axes.dcp = {0, -1, 1};
   axes.contexts = {-5, std::int64_t{1} << 62};
   axes.rulesets = {"native", "vllm-2026-11"};
-  for (const SweepPoint& point : Sweep(Kimi(), axes)) {
+  for (const SweepPoint& point : Sweep(KimiQuestion(), axes)) {
     EXPECT_NE(point.verdict, SweepVerdict::kFits);
     EXPECT_NE(point.why, "");
   }

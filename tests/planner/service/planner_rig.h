@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "common/obs/clock.h"
+#include "common/rpc/channel.h"
 #include "common/rpc/server.h"
 #include "kvasir/planner/v1/planner_service.grpc.pb.h"
 #include "planner/dispatch/dispatcher.h"
@@ -26,6 +27,15 @@ class PlannerRig {
   ~PlannerRig();
 
   [[nodiscard]] planner::v1::PlannerService::Stub& stub() { return *stub_; }
+
+  // A unary method of the stub, with a minute for it.
+  template <class Method, class Request, class Response>
+  absl::Status Call(Method method, const Request& request, Response& response) {
+    grpc::ClientContext context;
+    SetTimeout(context, std::chrono::seconds(60));
+    return FromPeer((stub().*method)(&context, request, &response), "planner");
+  }
+
   [[nodiscard]] FakeWorkers& workers() { return workers_; }
   [[nodiscard]] Dispatcher& dispatcher() { return *dispatcher_; }
 

@@ -31,9 +31,7 @@ class PlannerServiceTest : public ::testing::Test {
  protected:
   template <class Method, class Request, class Response>
   absl::Status Call(Method method, const Request& request, Response& response) {
-    grpc::ClientContext context;
-    SetTimeout(context, std::chrono::seconds(60));
-    return FromPeer((rig_.stub().*method)(&context, request, &response), "planner");
+    return rig_.Call(method, request, response);
   }
 
   Applied Apply(const wire::ApplyPlanRequest& request) {

@@ -9,6 +9,7 @@
 #include "common/base/checked_math.h"
 #include "tests/testing/engine_plan.h"
 #include "tests/testing/matchers.h"
+#include "tests/testing/seeded_random.h"
 #include "worker/engine/sequence_tables.h"
 
 namespace kvasir {
@@ -199,14 +200,10 @@ TEST(CompactionTest, SequencesKeepWhatTheyHoldAndPoolsStandInTheFewestParents) {
                                              .blocks_per_parent = 2}},
                                  /*parents=*/30, /*max_requests=*/64, /*context_tokens=*/64);
   CompactedTables tables(plan);
-  std::uint64_t random = 1;
-  const auto below = [&](std::uint64_t limit) {
-    random = random * 6364136223846793005U + 1442695040888963407U;
-    return static_cast<std::int64_t>((random >> 33U) % limit);
-  };
+  testing::SeededRandom random(1);
   for (int round = 0; round < 10000; ++round) {
-    tables.Join(1 + below(round / 200 % 2 == 0 ? 10 : 64));
-    if (below(2) == 0) tables.Advance(1 + below(8));
+    tables.Join(1 + random.Below(round / 200 % 2 == 0 ? 10 : 64));
+    if (random.Below(2) == 0) tables.Advance(1 + random.Below(8));
     if (::testing::Test::HasFailure()) return;
   }
   EXPECT_GT(tables.moves(), 300);
