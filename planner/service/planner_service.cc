@@ -34,7 +34,7 @@ UnaryHandler<Request, Response> Pure(absl::StatusOr<Response> (*answer)(const Re
 }  // namespace
 
 PlannerServiceImpl::PlannerServiceImpl(Dispatcher& dispatcher, WorkerCaller& caller, std::size_t threads)
-    : dispatcher_(dispatcher), caller_(caller), pool_(threads) {}
+    : dispatcher_(dispatcher), caller_(caller), pool_(threads), sweeps_((threads + 1) / 2) {}
 
 grpc::ServerUnaryReactor* PlannerServiceImpl::CreatePlan(grpc::CallbackServerContext* context,
                                                          const grpc::ByteBuffer* request,
@@ -81,7 +81,7 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::SolvePlan(grpc::CallbackServerCont
 grpc::ServerWriteReactor<grpc::ByteBuffer>* PlannerServiceImpl::SweepPlans(
     grpc::CallbackServerContext* /*context*/, const grpc::ByteBuffer* request) {
   auto stream = ProgressStream<wire::SweepPlansResponse>::Make();
-  const bool accepted = pool_.Run([stream, bytes = *request] {
+  const bool accepted = sweeps_.Run([stream, bytes = *request] {
     const absl::StatusOr<wire::SweepPlansRequest> message = ParseMessage<wire::SweepPlansRequest>(bytes);
     if (!message.ok()) return stream->End(message.status());
     // gRPC cancels a stream whose deadline has passed, so this ends with the call.

@@ -28,7 +28,8 @@ using RawPlannerService = planner::v1::PlannerService::WithRawCallbackMethod_Cre
 
 class PlannerServiceImpl final : public RawPlannerService {
  public:
-  // Both outlive the service. `threads` calls are answered at a time.
+  // Both outlive the service. `threads` calls are answered at a time, and half as many sweeps beside them: a
+  // grid takes seconds, and a plan must not wait for it.
   PlannerServiceImpl(Dispatcher& dispatcher, WorkerCaller& caller, std::size_t threads);
 
   static const char* Name() { return planner::v1::PlannerService::service_full_name(); }
@@ -67,6 +68,7 @@ class PlannerServiceImpl final : public RawPlannerService {
   Dispatcher& dispatcher_;
   WorkerCaller& caller_;
   CallPool pool_;
+  CallPool sweeps_;
 };
 
 }  // namespace kvasir

@@ -2,7 +2,12 @@
 // call.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "common/base/error_reasons.h"
@@ -220,6 +225,35 @@ TEST_F(PlannerQuestionsTest, ASweepEndsWithItsCall) {
   wire::SolvePlanResponse response;
   KVASIR_EXPECT_OK(
       Call(&wire::PlannerService::Stub::SolvePlan, Looking(wire::SOLVE_GOAL_REQUESTS), response));
+}
+
+// More sweeps than threads, and a plan is answered before any third of them is done.
+TEST_F(PlannerQuestionsTest, APlanDoesNotWaitForSweeps) {
+  wire::SweepPlansRequest request = Grid();
+  for (int i = 1; i <= 50; ++i) request.mutable_axes()->add_context_tokens(1024 + i);
+  for (int i = 1; i <= 50; ++i) request.mutable_axes()->add_kv_memory_bytes((16 << 20) + 4096 * i);
+  std::array<grpc::ClientContext, 6> contexts;
+  std::atomic<int> ended = 0;
+  std::vector<std::thread> clients;
+  for (grpc::ClientContext& context : contexts) {
+    SetTimeout(context, std::chrono::seconds(60));
+    const std::shared_ptr reader = rig_.stub().SweepPlans(&context, request);
+    wire::SweepPlansResponse part;
+    if (clients.empty()) {
+      EXPECT_TRUE(reader->Read(&part));  // the first has begun
+    }
+    clients.emplace_back([reader, &ended] {
+      wire::SweepPlansResponse rest;
+      while (reader->Read(&rest)) {
+      }
+      ++ended;
+    });
+  }
+  wire::CreatePlanResponse response;
+  KVASIR_EXPECT_OK(Call(&wire::PlannerService::Stub::CreatePlan, GoodPlanRequest(), response));
+  EXPECT_LT(ended, 3);
+  for (grpc::ClientContext& context : contexts) context.TryCancel();
+  for (std::thread& client : clients) client.join();
 }
 
 }  // namespace
