@@ -62,7 +62,7 @@ absl::Status WritePage(const CommandLine& line, const PlanQuestion& question, co
   if (const auto* planned = std::get_if<Planned>(&outcome)) facts.at_stops = AtStops(question, *planned);
   const std::string page = PlanPage(RequestOf(question), outcome, facts);
   const std::string path = line.ValueOr("html", "");
-  const absl::Status written = WriteFile(path, page);
+  absl::Status written = WriteFile(path, page);
   if (written.ok()) return written;
   return absl::UnavailableError(absl::StrFormat("--html %s; name a file in a folder that exists and takes it",
                                                 std::string(written.message())));
