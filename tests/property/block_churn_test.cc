@@ -228,6 +228,7 @@ class SlotWorld {
   void Run(const StepPlan& step) {
     KVASIR_ASSERT_OK(CheckStep(plan_, kSmallVocab, step));
     for (const ParentId parent : step.zero_parents) Zero(parent.value());
+    if (step.move.has_value()) Move(*step.move);
     for (const StepSequence& part : step.sequences) {
       const std::int64_t rows =
           step.kind == StepKind::kPrefill     ? static_cast<std::int64_t>(part.tokens.size())
@@ -247,6 +248,8 @@ class SlotWorld {
     }
   }
 
+  [[nodiscard]] std::int64_t moves() const { return moves_; }
+
  private:
   SlotContent& At(std::size_t pool, const StepSequence& part, std::int64_t position) {
     const std::int64_t tokens = plan_.pools[pool].block_tokens;
@@ -260,8 +263,20 @@ class SlotWorld {
     }
   }
 
+  void Move(const ParentMove& move) {
+    ++moves_;
+    const auto pool = static_cast<std::size_t>(move.pool.value());
+    const std::int64_t tokens = plan_.pools[pool].block_tokens;
+    for (const ParentMove::Block& block : move.blocks) {
+      const auto from = slots_[pool].begin() + block.from.value() * tokens;
+      std::copy(from, from + tokens, slots_[pool].begin() + block.to.value() * tokens);
+      std::fill(from, from + tokens, SlotContent{});
+    }
+  }
+
   const Plan& plan_;
   std::vector<std::vector<SlotContent>> slots_;  // [pool][slot]
+  std::int64_t moves_ = 0;
 };
 
 StepOutcome RandomOutcome(const Plan& plan, const StepPlan& step, SeededRandom& random) {
@@ -294,15 +309,17 @@ void ChurnScheduler(const Plan& plan, std::int64_t sequences) {
   while (joined < sequences || scheduler->running() > 0) {
     if (joined < sequences) {
       const auto prompt = static_cast<std::size_t>(1 + random.Below(20));
-      const auto id = scheduler->Join({.prompt = std::vector<std::int32_t>(prompt, 1),
+      const SequenceRequest request = {.prompt = std::vector<std::int32_t>(prompt, 1),
                                        .max_tokens = 1 + random.Below(12),
                                        .stop_tokens = {7},
-                                       .speculate = random.Below(4) != 0});
+                                       .speculate = random.Below(4) != 0};
+      const auto id = scheduler->Join(request);
       if (id.ok()) {
         ids.push_back(*id);
         ++joined;
       } else {
         ASSERT_EQ(id.status().code(), absl::StatusCode::kResourceExhausted) << id.status();
+        scheduler->MakeRoomFor(request);
       }
     }
     const std::optional<StepPlan> step = scheduler->NextStep();
@@ -328,6 +345,7 @@ void ChurnScheduler(const Plan& plan, std::int64_t sequences) {
   }
   EXPECT_EQ(finished + cancelled, sequences);
   EXPECT_GT(cancelled, sequences / 100);
+  EXPECT_GT(world.moves(), sequences / 100);
   // A window's chunk reserve may have moved to other parents; the next sequence gathers it again.
   EXPECT_GE(scheduler->free_parents(), free - 3);
   const auto last = scheduler->Join({.prompt = {1}, .max_tokens = 20});

@@ -24,6 +24,10 @@ ModelDescription ModelOf(const EnginePlanOptions& options, Role role) {
   return options.experts ? SmallExpertsTarget() : SmallTarget();
 }
 
+bool IsSharded(const EnginePlanOptions& options, Role role) {
+  return options.topology.dcp > 1 && !(role == Role::kDraft && options.draft_replicated);
+}
+
 PlanGroup MakeGroup(const EnginePlanOptions& options, Role role, std::int64_t* offset) {
   const bool target = role == Role::kTarget;
   const ModelDescription model = ModelOf(options, role);
@@ -41,7 +45,7 @@ PlanGroup MakeGroup(const EnginePlanOptions& options, Role role, std::int64_t* o
     planned.id = LayerId{.role = role, .index = layer.index};
     planned.name = absl::StrFormat("%s.layers.%d", RoleName(role), layer.index);
     planned.layout = LayoutKey{.kind = LayoutKind::kLatent,
-                               .sharded = options.topology.dcp > 1,
+                               .sharded = IsSharded(options, role),
                                .dtype = options.dtype,
                                .heads = 1,
                                .key_dim = 16,
@@ -65,7 +69,7 @@ PlanGroup MakeGroup(const EnginePlanOptions& options, Role role, std::int64_t* o
 PlanPool MakePool(const EnginePlanOptions& options, std::string name, const std::vector<Role>& roles) {
   PlanPool pool;
   pool.name = std::move(name);
-  pool.sharded = options.topology.dcp > 1;
+  pool.sharded = IsSharded(options, roles.front());
   pool.block_tokens = options.block_tokens;
   for (const Role role : roles) pool.groups.push_back(MakeGroup(options, role, &pool.block_bytes));
   pool.stride_bytes = CeilDiv(pool.block_bytes, 256) * 256;
@@ -179,10 +183,10 @@ ModelRef RefOf(const ModelDescription& model) {
 
 std::string NameOf(const EnginePlanOptions& o) {
   return absl::StrFormat(
-      "tp%d_dcp%d_i%d_n%d_b%d%s%s%s%s", o.topology.tp, o.topology.dcp, o.topology.interleave, o.draft_tokens,
-      o.block_tokens, o.one_pool ? "" : "_two_pools", o.draft_first ? "_draft_first" : "",
+      "tp%d_dcp%d_i%d_n%d_b%d%s%s%s%s%s", o.topology.tp, o.topology.dcp, o.topology.interleave,
+      o.draft_tokens, o.block_tokens, o.one_pool ? "" : "_two_pools", o.draft_first ? "_draft_first" : "",
       o.hybrid ? absl::StrFormat("_%s_parts%d", StateRollbackName(o.rollback), o.parts) : "",
-      o.experts ? "_experts" : "");
+      o.experts ? "_experts" : "", o.draft_replicated ? "_replicated" : "");
 }
 
 void PrintTo(const EnginePlanOptions& options, std::ostream* out) { *out << NameOf(options); }
@@ -202,7 +206,7 @@ Plan MakeEnginePlan(const EnginePlanOptions& options) {
     plan.draft = RefOf(ModelOf(options, Role::kDraft));
     roles.insert(options.draft_first ? roles.begin() : roles.end(), Role::kDraft);
   }
-  if (options.one_pool) {
+  if (options.one_pool && !options.draft_replicated) {
     plan.pools.push_back(MakePool(options, "tokens", roles));
   } else {
     for (const Role role : roles)

@@ -31,9 +31,10 @@ struct EnginePlanOptions {
   StateRollback rollback = StateRollback::kSnapshots;  // of a hybrid target with a draft
   std::int64_t parts = 1;                              // 1 or 3: of a hybrid target's state
   bool experts = false;                                // layers mix experts
-  bool dflash = false;                                 // SmallDflash drafts; not with dcp > 1
+  bool dflash = false;                                 // SmallDflash drafts; with dcp > 1 replicated only
   MarkovHead markov_head = MarkovHead::kVanilla;       // of the draft of a target that is not hybrid
   bool mtp = false;                                    // MtpOf drafts
+  bool draft_replicated = false;                       // over context; the draft then has its own pool
 };
 // "tp4_dcp2_i1_n3_b4": usable as a test name.
 [[nodiscard]] std::string NameOf(const EnginePlanOptions& options);

@@ -62,15 +62,23 @@ void EngineRig::RenameBlocks(StepPlan& step) const {
   const auto name = [this](std::int64_t parent) { return parent_names_[static_cast<std::size_t>(parent)]; };
   for (ParentId& parent : step.zero_parents) parent = ParentId(name(parent.value()));
   std::sort(step.zero_parents.begin(), step.zero_parents.end());
+  const auto rename = [&](std::size_t pool, BlockId& block) {
+    const std::int64_t per_parent = plan_.pools[pool].blocks_per_parent;
+    const std::int64_t place = per_parent - 1 - block.value() % per_parent;
+    block = BlockId(name(block.value() / per_parent) * per_parent + place);
+  };
   for (StepSequence& sequence : step.sequences) {
     for (std::size_t pool = 0; pool < plan_.pools.size(); ++pool) {
-      const std::int64_t per_parent = plan_.pools[pool].blocks_per_parent;
-      for (BlockId& block : sequence.blocks[pool]) {
-        const std::int64_t place = per_parent - 1 - block.value() % per_parent;
-        block = BlockId(name(block.value() / per_parent) * per_parent + place);
-      }
+      for (BlockId& block : sequence.blocks[pool]) rename(pool, block);
     }
   }
+  if (!step.move.has_value()) return;
+  step.move->parent = ParentId(name(step.move->parent.value()));
+  for (ParentMove::Block& block : step.move->blocks) {
+    rename(static_cast<std::size_t>(step.move->pool.value()), block.from);
+    rename(static_cast<std::size_t>(step.move->pool.value()), block.to);
+  }
+  std::reverse(step.move->blocks.begin(), step.move->blocks.end());  // places turn around in a parent
 }
 
 absl::Status EngineRig::AddRank(const EngineRigOptions& options, std::int64_t rank) {

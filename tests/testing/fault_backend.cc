@@ -74,6 +74,11 @@ absl::Status FaultBackend::Read(std::span<std::byte> to, const std::byte* from) 
   return absl::OkStatus();
 }
 
+absl::Status FaultBackend::Copy(std::byte* to, const std::byte* from, Bytes bytes) {
+  KVASIR_RETURN_IF_ERROR(Count("Copy"));
+  return inner_.Copy(to, from, bytes);
+}
+
 absl::Status FaultBackend::Zero(std::byte* at, Bytes bytes) {
   KVASIR_RETURN_IF_ERROR(Count("Zero"));
   return inner_.Zero(at, bytes);

@@ -37,6 +37,7 @@ class FaultBackend : public Backend {
   absl::Status Write(std::byte* to, std::span<const std::byte> from) override;
   absl::Status Read(std::span<std::byte> to, const std::byte* from) override;
   absl::Status Zero(std::byte* at, Bytes bytes) override;
+  absl::Status Copy(std::byte* to, const std::byte* from, Bytes bytes) override;
   absl::Status Run(const LaunchList& list) override;
   absl::StatusOr<std::unique_ptr<Graph>> Capture(const LaunchList& list) override;
 

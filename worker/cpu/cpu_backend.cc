@@ -145,6 +145,10 @@ class CpuBackend : public Backend {
     if (bytes.value() > 0) std::memset(at, 0, static_cast<std::size_t>(bytes.value()));
     return absl::OkStatus();
   }
+  absl::Status Copy(std::byte* to, const std::byte* from, Bytes bytes) override {
+    if (bytes.value() > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes.value()));
+    return absl::OkStatus();
+  }
 
   absl::Status Run(const LaunchList& list) override {
     Runner runner(collectives_, options_.kernels);

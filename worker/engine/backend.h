@@ -1,4 +1,4 @@
-// What the engine asks of a device. Seven calls; nothing optional, no "not supported" defaults: a factory
+// What the engine asks of a device. Eight calls; nothing optional, no "not supported" defaults: a factory
 // succeeds or explains. One backend per rank. tests/testing/fault_backend wraps any backend and fails its
 // n-th call.
 #ifndef KVASIR_WORKER_ENGINE_BACKEND_H_
@@ -50,6 +50,8 @@ class Backend {
   virtual absl::Status Read(std::span<std::byte> to, const std::byte* from) = 0;
   // Fills with zero bytes: a parent that changes its pool.
   virtual absl::Status Zero(std::byte* at, Bytes bytes) = 0;
+  // Between places of the device that do not overlap: a block that moves to another parent.
+  virtual absl::Status Copy(std::byte* to, const std::byte* from, Bytes bytes) = 0;
   // Runs the list to its end, collectives included. Unavailable or DeadlineExceeded where a peer is gone.
   virtual absl::Status Run(const LaunchList& list) = 0;
   virtual absl::StatusOr<std::unique_ptr<Graph>> Capture(const LaunchList& list) = 0;

@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/units.h"
 #include "common/plan/plan.h"
+#include "worker/engine/parent_move.h"
 
 namespace kvasir {
 
@@ -25,19 +26,6 @@ struct HeldParent {
   ParentId parent;
   PoolId pool;
   std::int64_t used = 0;
-};
-
-// The live blocks of one parent and where they go: blocks of other parents of the same pool. Ascending ids.
-struct ParentMove {
-  struct Block {
-    BlockId from;
-    BlockId to;
-    friend bool operator==(const Block&, const Block&) = default;
-  };
-  PoolId pool;
-  ParentId parent;
-  std::vector<Block> blocks = {};
-  friend bool operator==(const ParentMove&, const ParentMove&) = default;
 };
 
 class BlockPools {

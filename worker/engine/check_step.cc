@@ -1,7 +1,6 @@
 #include "worker/engine/check_step.h"
 
 #include <algorithm>
-#include <compare>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -11,9 +10,9 @@
 #include "common/base/error_reasons.h"
 #include "common/base/status_macros.h"
 #include "common/base/typed_error.h"
-#include "common/geometry/block_address.h"
 #include "common/plan/admission.h"
 #include "worker/engine/arena_layout.h"
+#include "worker/engine/check_blocks.h"
 
 namespace kvasir {
 namespace {
@@ -169,80 +168,6 @@ absl::Status CheckDistinct(const StepPlan& step, const char* what,
       absl::StrFormat("sequences: %s %d stands there twice, want distinct %ss", what, *twice, what));
 }
 
-// A block of the step: which parent it lies in, and whose it is.
-struct BlockUse {
-  std::int64_t parent = 0;
-  std::size_t pool = 0;
-  std::int64_t block = 0;
-  std::int64_t sequence = 0;
-  bool holds_tokens = false;
-  friend auto operator<=>(const BlockUse&, const BlockUse&) = default;
-};
-
-std::vector<BlockUse> BlockUses(const Plan& plan, const StepPlan& step) {
-  std::vector<BlockUse> uses;
-  for (const StepSequence& sequence : step.sequences) {
-    for (std::size_t p = 0; p < plan.pools.size(); ++p) {
-      // Column c starts at token c * column_tokens; a state (0 tokens) is there from the first token on.
-      const std::int64_t column_tokens = ColumnTokens(plan, plan.pools[p]);
-      const std::vector<BlockId>& blocks = sequence.blocks[p];
-      for (std::size_t c = 0; c < blocks.size(); ++c) {
-        if (blocks[c].value() == 0) continue;
-        const std::int64_t first_token = static_cast<std::int64_t>(c) * column_tokens;
-        uses.push_back(BlockUse{.parent = ParentOf(blocks[c].value(), plan.pools[p].blocks_per_parent),
-                                .pool = p,
-                                .block = blocks[c].value(),
-                                .sequence = sequence.id.value(),
-                                .holds_tokens = first_token < sequence.committed});
-      }
-    }
-  }
-  std::sort(uses.begin(), uses.end());
-  return uses;
-}
-
-absl::Status CheckOwners(const Plan& plan, const std::vector<BlockUse>& uses) {
-  for (std::size_t i = 1; i < uses.size(); ++i) {
-    const BlockUse& a = uses[i - 1];
-    const BlockUse& b = uses[i];
-    if (a.parent != b.parent) continue;
-    if (a.pool != b.pool) {
-      return FieldError(
-          reason::kConflictingFields, "sequences.blocks",
-          absl::StrFormat(
-              "blocks: parent %d holds block %d of pool %s and block %d of pool %s, want one pool per parent",
-              a.parent, a.block, plan.pools[a.pool].name, b.block, plan.pools[b.pool].name));
-    }
-    if (a.block == b.block) {
-      return FieldError(
-          reason::kDuplicateItem, "sequences.blocks",
-          absl::StrFormat("blocks: block %d of pool %s is given to sequence %d and to sequence %d, want one "
-                          "owner and one column",
-                          a.block, plan.pools[a.pool].name, a.sequence, b.sequence));
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckZeroParents(const Plan& plan, const StepPlan& step, const std::vector<BlockUse>& uses) {
-  for (std::size_t i = 0; i < step.zero_parents.size(); ++i) {
-    const std::int64_t parent = step.zero_parents[i].value();
-    const std::string field = absl::StrFormat("zero_parents[%d]", i);
-    if (parent < 1 || parent >= plan.parents) {
-      return Refuse(field, parent, absl::StrFormat("1 .. %d", plan.parents - 1));
-    }
-    if (i > 0 && parent <= step.zero_parents[i - 1].value()) return Refuse(field, parent, "ascending ids");
-    auto use = std::lower_bound(uses.begin(), uses.end(), BlockUse{.parent = parent});
-    for (; use != uses.end() && use->parent == parent; ++use) {
-      if (use->holds_tokens) {
-        return Refuse(field, parent,
-                      absl::StrFormat("no parent that holds tokens of sequence %d", use->sequence));
-      }
-    }
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::Status CheckStep(const Plan& plan, std::int64_t vocab, const StepPlan& step) {
@@ -255,9 +180,7 @@ absl::Status CheckStep(const Plan& plan, std::int64_t vocab, const StepPlan& ste
     KVASIR_RETURN_IF_ERROR(CheckTokens(vocab, i, step.sequences[i]));
     KVASIR_RETURN_IF_ERROR(CheckTables(plan, step, i));
   }
-  const std::vector<BlockUse> uses = BlockUses(plan, step);
-  KVASIR_RETURN_IF_ERROR(CheckOwners(plan, uses));
-  return CheckZeroParents(plan, step, uses);
+  return CheckBlocks(plan, step);
 }
 
 }  // namespace kvasir

@@ -14,8 +14,8 @@ namespace kvasir {
 // InvalidArgument naming the field, its value and what is allowed. Checks the kind against the plan, counts,
 // distinct sequences, pending rows against the plan's rollback, committed < limit <= context_tokens, chunks
 // at multiples of prefill_chunk, sampling parameters, token ids below `vocab`, the number of table columns,
-// every block id against its pool, no block given twice, no parent used by two pools, and that no parent to
-// be zeroed holds committed tokens. Epoch, plan_id and step number are the engine's own business.
+// every block id against its pool, and check_blocks.h. Epoch, plan_id and step number are the engine's own
+// business.
 [[nodiscard]] absl::Status CheckStep(const Plan& plan, std::int64_t vocab, const StepPlan& step);
 
 }  // namespace kvasir

@@ -2,7 +2,7 @@
 // where its blocks go (DESIGN section 2.1, placement). Pure decisions over the pools; nothing is copied here,
 // and equal pools give equal moves.
 //
-// What executes a move must copy each block on every rank after the zeroing of parents that changed their
+// Who executes a move must copy each block on every rank after the zeroing of parents that changed their
 // pool, since targets may stand in one of those, and before the parent is given out again, since it may then
 // be zeroed: so between the TakeParentsToZero of a step and the next Allocate.
 #ifndef KVASIR_WORKER_ENGINE_COMPACTION_H_

@@ -48,6 +48,7 @@ class RankEngineImpl final : public RankEngine {
   absl::Status Break(const StepPlan& step, const absl::Status& why);
   absl::StatusOr<StepOutcome> RunStep(const StepPlan& step);
   absl::Status ZeroParents(const StepPlan& step);
+  absl::Status MoveBlocks(const StepPlan& step);
   absl::Status Prefill(const StepSequence& sequence, SequenceOutcome& outcome);
   absl::Status Decode(const StepPlan& step, StepOutcome& outcome);
   absl::Status Speculate(const StepPlan& step, StepOutcome& outcome);
@@ -129,6 +130,7 @@ absl::StatusOr<StepOutcome> RankEngineImpl::RunStep(const StepPlan& step) {
   fault_.reset();
   KVASIR_RETURN_IF_ERROR(runner_->BeginStep());
   KVASIR_RETURN_IF_ERROR(ZeroParents(step));
+  KVASIR_RETURN_IF_ERROR(MoveBlocks(step));
   StepOutcome outcome{.step = step.step};
   for (const StepSequence& sequence : step.sequences) {
     outcome.sequences.push_back(SequenceOutcome{.id = sequence.id});
@@ -151,6 +153,17 @@ absl::Status RankEngineImpl::ZeroParents(const StepPlan& step) {
   for (const ParentId parent : step.zero_parents) {
     std::byte* at = arena_->data() + parent.value() * options_.plan.parent_bytes.value();
     KVASIR_RETURN_IF_ERROR(backend_.Zero(at, options_.plan.parent_bytes));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RankEngineImpl::MoveBlocks(const StepPlan& step) {
+  if (!step.move.has_value()) return absl::OkStatus();
+  const std::int64_t stride =
+      options_.plan.pools[static_cast<std::size_t>(step.move->pool.value())].stride_bytes;
+  for (const ParentMove::Block& block : step.move->blocks) {
+    const std::byte* from = arena_->data() + block.from.value() * stride;
+    KVASIR_RETURN_IF_ERROR(backend_.Copy(arena_->data() + block.to.value() * stride, from, Bytes(stride)));
   }
   return absl::OkStatus();
 }

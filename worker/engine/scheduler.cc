@@ -35,6 +35,10 @@ struct Sequence {
   [[nodiscard]] bool prefilling() const { return committed < prompt_tokens(); }
 };
 
+std::int64_t LimitOf(const SequenceRequest& request) {
+  return static_cast<std::int64_t>(request.prompt.size()) + request.max_tokens;
+}
+
 class SchedulerImpl final : public Scheduler {
  public:
   SchedulerImpl(const Plan& plan, std::string plan_id, Epoch epoch, std::int64_t vocab, SequenceTables tables)
@@ -46,6 +50,7 @@ class SchedulerImpl final : public Scheduler {
 
   [[nodiscard]] absl::Status CheckRequest(const SequenceRequest& request) const override;
   absl::StatusOr<SequenceId> Join(const SequenceRequest& request) override;
+  void MakeRoomFor(const SequenceRequest& request) override { waiting_limit_ = LimitOf(request); }
   absl::Status Cancel(SequenceId id) override;
   std::optional<StepPlan> NextStep() override;
   absl::StatusOr<std::vector<SequenceProgress>> Apply(const StepOutcome& outcome) override;
@@ -59,6 +64,7 @@ class SchedulerImpl final : public Scheduler {
   [[nodiscard]] StepKind KindOf(const Sequence& sequence) const;
   [[nodiscard]] std::int64_t FreeSeat() const;
   [[nodiscard]] std::vector<Sequence*> SequencesOf(StepKind kind);
+  [[nodiscard]] std::optional<ParentMove> Compact();
   [[nodiscard]] StepSequence PartOf(Sequence& sequence, StepKind kind);
   [[nodiscard]] absl::Status CheckOutcome(const StepOutcome& outcome) const;
   [[nodiscard]] SequenceProgress Advance(Sequence& sequence, StepKind kind, const StepSequence& part,
@@ -73,8 +79,9 @@ class SchedulerImpl final : public Scheduler {
   std::map<SequenceId, Sequence> sequences_;  // ascending ids: oldest first
   std::int64_t next_id_ = 0;
   std::int64_t next_step_ = 0;
-  std::optional<StepPlan> out_;  // given, not yet applied
-  std::size_t turn_ = 0;         // of kTurns: whose it is, if it has work
+  std::optional<std::int64_t> waiting_limit_;  // of the request that the next step makes room for
+  std::optional<StepPlan> out_;                // given, not yet applied
+  std::size_t turn_ = 0;                       // of kTurns: whose it is, if it has work
 };
 
 absl::Status SchedulerImpl::CheckToken(const char* field, std::size_t index, std::int32_t token) const {
@@ -120,8 +127,7 @@ absl::StatusOr<SequenceId> SchedulerImpl::Join(const SequenceRequest& request) {
                       .message = absl::StrFormat(
                           "max_requests: %d sequences run already, as many as the plan allows", running())});
   }
-  const std::int64_t limit = static_cast<std::int64_t>(request.prompt.size()) + request.max_tokens;
-  KVASIR_ASSIGN_OR_RETURN(SequenceTable table, tables_.Reserve(limit));
+  KVASIR_ASSIGN_OR_RETURN(SequenceTable table, tables_.Reserve(LimitOf(request)));
   const SequenceId id(next_id_++);
   sequences_.emplace(id,
                      Sequence{.id = id, .request = request, .table = std::move(table), .seat = FreeSeat()});
@@ -185,6 +191,15 @@ StepSequence SchedulerImpl::PartOf(Sequence& sequence, StepKind kind) {
   return part;
 }
 
+std::optional<ParentMove> SchedulerImpl::Compact() {
+  const std::optional<std::int64_t> limit = std::exchange(waiting_limit_, std::nullopt);
+  if (!limit.has_value() || running() >= plan_.max_requests) return std::nullopt;
+  std::vector<SequenceTable*> tables;
+  tables.reserve(sequences_.size());
+  for (auto& [id, sequence] : sequences_) tables.push_back(&sequence.table);
+  return tables_.Compact(*limit, tables);
+}
+
 std::optional<StepPlan> SchedulerImpl::NextStep() {
   KVASIR_CHECK(!out_.has_value());
   StepPlan step{.epoch = epoch_, .plan_id = plan_id_, .step = next_step_};
@@ -195,6 +210,7 @@ std::optional<StepPlan> SchedulerImpl::NextStep() {
     turn_ = (turn_ + 1) % kTurns.size();
   }
   if (chosen.empty()) return std::nullopt;
+  step.move = Compact();
   for (Sequence* sequence : chosen) step.sequences.push_back(PartOf(*sequence, step.kind));
   step.zero_parents = tables_.TakeParentsToZero();
   ++next_step_;

@@ -46,6 +46,9 @@ class Scheduler {
   // or that max_requests sequences run already; InvalidArgument for a request that could never be admitted
   // (field and limit).
   virtual absl::StatusOr<SequenceId> Join(const SequenceRequest& request) = 0;
+  // Join refused `request` for want of blocks, and it waits: the next step moves the blocks of one parent
+  // where that helps to admit it (compaction.h). Asked again before every step while it waits.
+  virtual void MakeRoomFor(const SequenceRequest& request) = 0;
   // Frees everything. NotFound for an unknown sequence.
   virtual absl::Status Cancel(SequenceId id) = 0;
 

@@ -4,17 +4,19 @@
 #define KVASIR_WORKER_ENGINE_STEP_PLAN_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/base/units.h"
+#include "worker/engine/parent_move.h"
 #include "worker/engine/sampling_parameters.h"
 #include "worker/engine/step_cost.h"
 
 namespace kvasir {
 
 // Raised when the same StepPlan comes to mean another step: ranks of one plan must agree on it.
-inline constexpr int kStepVersion = 3;
+inline constexpr int kStepVersion = 4;
 
 enum class StepKind : std::int8_t {
   kPrefill,    // target_prefill of one chunk of one sequence, then draft_context of the same rows
@@ -46,6 +48,9 @@ struct StepPlan {
   std::int64_t step = 0;  // 0, 1, 2, ... within an epoch; a follower refuses a gap
   StepKind kind = StepKind::kDecode;
   std::vector<ParentId> zero_parents = {};  // that changed their pool since the last step
+  // After the zeroing and before all else: these blocks are copied. The tables of `sequences` name the
+  // targets.
+  std::optional<ParentMove> move = {};
   std::vector<StepSequence> sequences = {};
   StepCost cost = {};  // kSpeculate: what rows cost, for choosing how many drafted tokens are verified
 };

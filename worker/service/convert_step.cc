@@ -79,6 +79,34 @@ absl::StatusOr<StepSequence> ToSequence(const worker::v1::StepSequence& message)
   return sequence;
 }
 
+absl::StatusOr<ParentMove> ToMove(const worker::v1::ParentMove& message) {
+  KVASIR_RETURN_IF_ERROR(CheckRange("pool_id", message.pool_id(), {0, kPoolsMax - 1}));
+  KVASIR_RETURN_IF_ERROR(CheckRange("parent_id", message.parent_id(), {1, kParentsMax}));
+  if (message.from_block_ids_size() != message.to_block_ids_size()) {
+    return FieldError(reason::kConflictingFields, "to_block_ids",
+                      absl::StrFormat("to_block_ids has %d blocks for %d from_block_ids; want one for each",
+                                      message.to_block_ids_size(), message.from_block_ids_size()));
+  }
+  ParentMove move{.pool = PoolId(message.pool_id()), .parent = ParentId(message.parent_id())};
+  for (int i = 0; i < message.from_block_ids_size(); ++i) {
+    for (const auto& [list, id] : {std::pair{"from_block_ids", message.from_block_ids(i)},
+                                   std::pair{"to_block_ids", message.to_block_ids(i)}}) {
+      KVASIR_RETURN_IF_ERROR(CheckRange(absl::StrFormat("%s[%d]", list, i), id, {0, kArenaBytesMax}));
+    }
+    move.blocks.push_back({BlockId(message.from_block_ids(i)), BlockId(message.to_block_ids(i))});
+  }
+  return move;
+}
+
+void FromMove(const ParentMove& move, worker::v1::ParentMove& message) {
+  message.set_pool_id(move.pool.value());
+  message.set_parent_id(move.parent.value());
+  for (const ParentMove::Block& block : move.blocks) {
+    message.add_from_block_ids(block.from.value());
+    message.add_to_block_ids(block.to.value());
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<StepPlan> ToStepPlan(const worker::v1::StepPlan& message) {
@@ -98,6 +126,11 @@ absl::StatusOr<StepPlan> ToStepPlan(const worker::v1::StepPlan& message) {
     KVASIR_RETURN_IF_ERROR(CheckRange(absl::StrFormat("zero_parent_ids[%d]", step.zero_parents.size()),
                                       parent, {1, kParentsMax}));
     step.zero_parents.emplace_back(parent);
+  }
+  if (message.has_move()) {
+    absl::StatusOr<ParentMove> move = ToMove(message.move());
+    if (!move.ok()) return WithinField("move", move.status());
+    step.move = *std::move(move);
   }
   if (message.sequences().empty()) {
     return FieldError(reason::kMissingField, "sequences", "sequences is empty; a step has at least one");
@@ -120,6 +153,7 @@ worker::v1::StepPlan FromStepPlan(const StepPlan& step) {
   message.set_step(step.step);
   message.set_kind(FromKind(step.kind));
   for (const ParentId parent : step.zero_parents) message.add_zero_parent_ids(parent.value());
+  if (step.move.has_value()) FromMove(*step.move, *message.mutable_move());
   if (step.cost != StepCost{}) {
     message.mutable_cost()->set_fixed(step.cost.fixed);
     message.mutable_cost()->set_row(step.cost.row);

@@ -77,6 +77,8 @@ bool LeaderLoop::Admit(JoinCommand& command) {
   const std::chrono::nanoseconds now = options_.now();
   const absl::StatusOr<SequenceId> id = options_.scheduler->Join(command.request);
   if (!id.ok()) {
+    // Also for one who does not wait and will ask again.
+    if (absl::IsResourceExhausted(id.status())) options_.scheduler->MakeRoomFor(command.request);
     // Where nothing runs, there is nothing to wait for.
     if (absl::IsResourceExhausted(id.status()) && command.terms.wait && options_.scheduler->running() > 0) {
       return false;

@@ -54,6 +54,9 @@ class BudgetedBackend final : public Backend {
     return backend_->Read(to, from);
   }
   absl::Status Zero(std::byte* at, Bytes bytes) override { return backend_->Zero(at, bytes); }
+  absl::Status Copy(std::byte* to, const std::byte* from, Bytes bytes) override {
+    return backend_->Copy(to, from, bytes);
+  }
   absl::Status Run(const LaunchList& list) override { return backend_->Run(list); }
   absl::StatusOr<std::unique_ptr<Graph>> Capture(const LaunchList& list) override {
     return backend_->Capture(list);

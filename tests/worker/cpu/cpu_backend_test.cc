@@ -48,7 +48,7 @@ TEST(CpuBackendTest, MemoryOutlivesItsBackend) {
   std::memset((*memory)->data(), 1, 64);
 }
 
-TEST(CpuBackendTest, WriteReadAndZero) {
+TEST(CpuBackendTest, WriteReadZeroAndCopy) {
   const auto backend = MakeCpuBackend({});
   auto memory = backend->Allocate(Bytes(8));
   KVASIR_ASSERT_OK(memory);
@@ -58,6 +58,11 @@ TEST(CpuBackendTest, WriteReadAndZero) {
   KVASIR_EXPECT_OK(backend->Zero((*memory)->data() + 3, Bytes(1)));
   KVASIR_EXPECT_OK(backend->Read(out, (*memory)->data() + 2));
   EXPECT_EQ(out, (std::vector<std::byte>{std::byte{1}, std::byte{0}, std::byte{3}, std::byte{4}}));
+  KVASIR_EXPECT_OK(backend->Copy((*memory)->data(), (*memory)->data() + 4, Bytes(2)));
+  KVASIR_EXPECT_OK(backend->Read(std::span(out).first(2), (*memory)->data()));
+  EXPECT_EQ(out[0], std::byte{3});
+  EXPECT_EQ(out[1], std::byte{4});
+  KVASIR_EXPECT_OK(backend->Copy((*memory)->data(), (*memory)->data() + 4, Bytes(0)));
   KVASIR_EXPECT_OK(backend->Write((*memory)->data(), {}));
   KVASIR_EXPECT_OK(backend->Read({}, (*memory)->data()));
 }

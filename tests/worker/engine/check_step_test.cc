@@ -6,6 +6,8 @@
 
 #include <functional>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "common/base/typed_error.h"
 #include "tests/testing/engine_plan.h"
@@ -38,6 +40,12 @@ StepPlan GoodStep(StepKind kind) {
     if (!prefill || step.sequences[0].last_chunk) outcome.sequences[0].emitted = {4};
     EXPECT_THAT(scheduler->Apply(outcome), testing::IsOk());
   }
+}
+
+ParentMove Move(std::int32_t pool, std::int64_t parent, const std::vector<std::pair<int, int>>& blocks) {
+  ParentMove move{.pool = PoolId(pool), .parent = ParentId(parent)};
+  for (const auto& [from, to] : blocks) move.blocks.push_back({BlockId(from), BlockId(to)});
+  return move;
 }
 
 struct Case {
@@ -116,6 +124,28 @@ std::vector<Case> Cases() {
       {"zero_twice", kS, [](Step& s) { s.zero_parents = {ParentId(9), ParentId(9)}; },
        "zero_parents[1]: 9, want ascending"},
       {"zero_live", kS, [](Step& s) { s.zero_parents = {ParentId(1)}; }, "holds tokens of sequence 0"},
+      {"move_pool", kS, [](Step& s) { s.move = Move(2, 10, {{30, 3}}); }, "move.pool: 2, want 0 .. 1"},
+      {"move_null_parent", kS, [](Step& s) { s.move = Move(0, 0, {{1, 3}}); },
+       "move.parent: 0, want 1 .. 19"},
+      {"move_nothing", kS, [](Step& s) { s.move = Move(0, 10, {}); }, "move.blocks: 0, want at least one"},
+      {"move_elsewhere", kS, [](Step& s) { s.move = Move(0, 10, {{33, 3}}); },
+       "move.blocks[0].from: 33, want ascending blocks of parent 10"},
+      {"move_descending", kS, [](Step& s) { s.move = Move(0, 10, {{31, 3}, {30, 4}}); },
+       "move.blocks[1].from: 30, want ascending"},
+      {"move_inside", kS, [](Step& s) { s.move = Move(0, 10, {{30, 31}}); },
+       "move.blocks[0].to: 31, want a block 3 .. 59 outside parent 10"},
+      {"move_past_arena", kS, [](Step& s) { s.move = Move(0, 10, {{30, 60}}); }, "move.blocks[0].to: 60"},
+      {"move_to_null", kS, [](Step& s) { s.move = Move(0, 10, {{30, 2}}); }, "move.blocks[0].to: 2"},
+      {"move_twice", kS, [](Step& s) { s.move = Move(0, 10, {{30, 3}, {31, 3}}); },
+       "move.blocks: 3, want distinct targets"},
+      {"move_of_used", kS, [](Step& s) { s.move = Move(0, 1, {{3, 40}}); },
+       "move.parent: 1, want a parent that no sequence uses after the move, as sequence 0 does"},
+      {"move_of_zeroed", kS,
+       [](Step& s) {
+         s.move = Move(0, 10, {{30, 3}});
+         s.zero_parents = {ParentId(10)};
+       },
+       "zero_parents[0]: 10, want no parent that holds tokens of sequence 0"},
       {"chunk_offset", kP, [](Step& s) { s.sequences[0].committed = 3; },
        "committed: 3, want a multiple of prefill_chunk 8"},
       {"chunk_empty", kP, [](Step& s) { s.sequences[0].tokens.clear(); }, "sequences[0].tokens: 0, want 8"},
@@ -155,6 +185,18 @@ TEST(CheckStepTest, ANewParentMayBeZeroed) {
   StepPlan step = GoodStep(StepKind::kPrefill);
   step.zero_parents = {ParentId(1), ParentId(15)};  // parent 1 is the sequence's, and holds no token yet
   KVASIR_EXPECT_OK(CheckStep(plan, kSmallVocab, step));
+}
+
+// Tokens that move into a parent after its zeroing are not lost.
+TEST(CheckStepTest, ATargetMayLieInAParentThatIsZeroed) {
+  const Plan plan = ThePlan();
+  StepPlan step = GoodStep(StepKind::kSpeculate);
+  step.move = Move(0, 10, {{30, 3}, {31, 4}});
+  step.zero_parents = {ParentId(1)};
+  KVASIR_EXPECT_OK(CheckStep(plan, kSmallVocab, step));
+  step.move = Move(0, 10, {{30, 3}});  // block 4 stays where it is
+  EXPECT_THAT(CheckStep(plan, kSmallVocab, step),
+              StatusIs(absl::StatusCode::kInvalidArgument, "holds tokens of sequence 0"));
 }
 
 }  // namespace

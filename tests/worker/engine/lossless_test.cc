@@ -27,18 +27,19 @@ struct Case {
   MarkovHead markov_head = MarkovHead::kVanilla;
   bool dflash = false;
   bool mtp = false;
+  bool draft_replicated = false;
 };
 
 std::string NameOfCase(const Case& c) {
   return absl::StrFormat(
-      "tp%d_dcp%d_i%d_b%d%s%s%s%s%s%s", c.topology.tp, c.topology.dcp, c.topology.interleave, c.block_tokens,
-      c.one_pool ? "" : "_two_pools",
+      "tp%d_dcp%d_i%d_b%d%s%s%s%s%s%s%s", c.topology.tp, c.topology.dcp, c.topology.interleave,
+      c.block_tokens, c.one_pool ? "" : "_two_pools",
       c.rollback.has_value() ? absl::StrFormat("_%s_parts%d", StateRollbackName(*c.rollback), c.parts) : "",
       c.experts ? "_experts" : "",
       c.markov_head == MarkovHead::kVanilla ? ""
       : c.markov_head == MarkovHead::kGated ? "_gated"
                                             : "_rnn",
-      c.dflash ? "_dflash" : "", c.mtp ? "_mtp" : "");
+      c.dflash ? "_dflash" : "", c.mtp ? "_mtp" : "", c.draft_replicated ? "_replicated" : "");
 }
 void PrintTo(const Case& c, std::ostream* out) { *out << NameOfCase(c); }
 
@@ -55,7 +56,8 @@ Plan PlanOf(const Case& c, std::int64_t draft_tokens) {
                          .experts = c.experts,
                          .dflash = c.dflash,
                          .markov_head = c.markov_head,
-                         .mtp = c.mtp});
+                         .mtp = c.mtp,
+                         .draft_replicated = c.draft_replicated});
 }
 
 // Prompts whose lengths lie on and next to every edge that a plan of the case has: block columns and chunks.
@@ -244,7 +246,13 @@ INSTANTIATE_TEST_SUITE_P(
         Case{.topology = {}, .block_tokens = 16, .one_pool = false, .mtp = true},
         Case{.topology = {.tp = 2, .dcp = 2}, .experts = true, .mtp = true},
         Case{.topology = {.tp = 4, .dcp = 2}, .mtp = true},
-        Case{.topology = {.tp = 2, .dcp = 2}, .rollback = StateRollback::kReplay, .mtp = true}),
+        Case{.topology = {.tp = 2, .dcp = 2}, .rollback = StateRollback::kReplay, .mtp = true},
+        Case{.topology = {.tp = 2, .dcp = 2}, .draft_replicated = true},
+        Case{.topology = {.tp = 4, .dcp = 4, .interleave = 2},
+             .rollback = StateRollback::kReplay,
+             .draft_replicated = true},
+        Case{.topology = {.tp = 4, .dcp = 2}, .dflash = true, .draft_replicated = true},
+        Case{.topology = {.tp = 2, .dcp = 2}, .mtp = true, .draft_replicated = true}),
     [](const auto& its) { return NameOfCase(its.param); });
 
 }  // namespace

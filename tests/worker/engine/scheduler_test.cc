@@ -412,5 +412,41 @@ TEST(SchedulerTest, ReportsParentsThatChangeTheirPoolInTheNextStep) {
   EXPECT_EQ(scheduler->NextStep()->zero_parents, std::vector<ParentId>{ParentId(2)});
 }
 
+TEST(SchedulerTest, EmptiesAParentAStepForWhoeverWaits) {
+  const auto scheduler = MakeScheduler(MakeEnginePlan({.parents = 9, .one_pool = false}));
+  // One block of each pool for each: parents 1 and 3 are the target's, 2 and 4 the draft's.
+  std::vector<SequenceId> ids;
+  for (int i = 0; i < 4; ++i) ids.push_back(*scheduler->Join(Request(1, 3)));
+  KVASIR_ASSERT_OK(scheduler->Cancel(ids[1]));
+  KVASIR_ASSERT_OK(scheduler->Cancel(ids[2]));
+  const SequenceRequest large = Request(20, 28);
+  EXPECT_THAT(scheduler->Join(large), StatusIs(absl::StatusCode::kResourceExhausted, "short by"));
+  const auto next = [&scheduler] {
+    StepPlan step = *scheduler->NextStep();
+    KVASIR_EXPECT_OK(scheduler->Apply(OutcomeOf(step, 3, 0, 7)));
+    return step;
+  };
+  scheduler->MakeRoomFor(large);
+  EXPECT_EQ(next().move, (ParentMove{PoolId(1), ParentId(4), {{BlockId(12), BlockId(7)}}}));
+  EXPECT_EQ(scheduler->free_parents(), 5);
+  scheduler->MakeRoomFor(large);
+  EXPECT_EQ(next().move, (ParentMove{PoolId(0), ParentId(3), {{BlockId(9), BlockId(4)}}}));
+  scheduler->MakeRoomFor(large);
+  const StepPlan step = next();
+  EXPECT_FALSE(step.move.has_value()) << "each pool stands in one parent";
+  ASSERT_EQ(step.sequences[0].id, ids[3]);
+  EXPECT_EQ(step.sequences[0].blocks, (std::vector<std::vector<BlockId>>{{BlockId(4)}, {BlockId(7)}}));
+  EXPECT_EQ(scheduler->free_parents(), 6);
+}
+
+TEST(SchedulerTest, NothingMovesUnasked) {
+  const auto scheduler = MakeScheduler(MakeEnginePlan({.parents = 9, .one_pool = false}));
+  for (int i = 0; i < 4; ++i) KVASIR_ASSERT_OK(scheduler->Join(Request(1, 3)));
+  KVASIR_ASSERT_OK(scheduler->Cancel(SequenceId(1)));
+  KVASIR_ASSERT_OK(scheduler->Cancel(SequenceId(2)));
+  EXPECT_THAT(scheduler->Join(Request(20, 28)), StatusIs(absl::StatusCode::kResourceExhausted, "short by"));
+  EXPECT_FALSE(scheduler->NextStep()->move.has_value());
+}
+
 }  // namespace
 }  // namespace kvasir

@@ -13,6 +13,7 @@ namespace {
 TEST(ConvertStep, AStepComesBackAsItWent) {
   StepPlan step{.epoch = Epoch(3), .plan_id = std::string(64, 'a'), .step = 7, .kind = StepKind::kSpeculate};
   step.zero_parents = {ParentId(2), ParentId(5)};
+  step.move = ParentMove{.pool = PoolId(1), .parent = ParentId(3), .blocks = {{BlockId(6), BlockId(9)}}};
   StepSequence sequence{
       .id = SequenceId(9), .committed = 40, .limit = 64, .tokens = {11}, .pending = 2, .seat = 5};
   sequence.blocks = {{BlockId(4), BlockId(6)}, {}};
@@ -29,6 +30,7 @@ TEST(ConvertStep, AStepComesBackAsItWent) {
     EXPECT_EQ(back->step, step.step);
     EXPECT_EQ(back->kind, step.kind);
     EXPECT_EQ(back->zero_parents, step.zero_parents);
+    EXPECT_EQ(back->move, step.move);
     ASSERT_EQ(back->sequences.size(), 1U);
     const StepSequence& its = back->sequences[0];
     EXPECT_EQ(its.id, sequence.id);

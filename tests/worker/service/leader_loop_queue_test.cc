@@ -86,6 +86,35 @@ TEST(LeaderLoopTest, LearnsWhatRowsCostAndTellsEveryRank) {
   EXPECT_EQ(costs[2], (StepCost{.fixed = 100, .row = 10}));
 }
 
+// Short requests between long ones leave holes; whoever waits for blocks has parents emptied, on every rank.
+TEST(LeaderLoopTest, AParentIsEmptiedForWhoeverWaits) {
+  SlowRig slow(16);
+  slow.rig.parents = 6;  // 15 blocks of 4 tokens
+  std::atomic<int> moves = 0;
+  std::atomic<int> peer_moves = 0;
+  slow.rig.execute = [&](const StepPlan& step) {
+    slow.gate.Pass();
+    moves += step.move.has_value() ? 1 : 0;
+    return testing::Answer(step);
+  };
+  slow.rig.peer = [&](const StepPlan& step) {
+    peer_moves += step.move.has_value() ? 1 : 0;
+    return testing::Answer(step);
+  };
+  const auto sink = std::make_shared<FakeSink>();
+  const auto loop = slow.StartBusy(sink);
+  constexpr std::int64_t kLast = 40;
+  for (std::int64_t tag = 2; tag <= kLast; ++tag) {
+    KVASIR_ASSERT_OK(loop->Join(tag, Request(tag % 3 == 0 ? 25 : 1 + tag % 5), sink, {.wait = true}));
+  }
+  slow.gate.Open();
+  for (std::int64_t tag = 2; tag <= kLast; ++tag) {
+    EXPECT_EQ(FinishIn(sink->WaitForEnd(tag)).emitted, tag % 3 == 0 ? 25 : 1 + tag % 5);
+  }
+  EXPECT_GT(moves, 0);
+  EXPECT_EQ(moves, peer_moves);
+}
+
 TEST(LeaderLoopTest, ThoseWhoWaitAreAdmittedInOrderAndNobodyOvertakesThem) {
   SlowRig slow(1);
   const auto sink = std::make_shared<FakeSink>();

@@ -158,6 +158,7 @@ struct Rig {
   std::function<void()> on_drained;
   std::function<void(const absl::Status&)> on_failed;
   std::int64_t max_requests = 4;
+  std::int64_t parents = EnginePlanOptions{}.parents;
   std::size_t waiting_max = kWaitingMax;
   std::int64_t draft_tokens = 0;
   bool adaptive_verification = false;
@@ -167,6 +168,7 @@ struct Rig {
     EnginePlanOptions plan_options;
     plan_options.draft_tokens = draft_tokens;
     plan_options.max_requests = max_requests;
+    plan_options.parents = parents;
     const Plan plan = MakeEnginePlan(plan_options);
     LeaderLoopOptions options;
     options.key = kKey;

@@ -302,6 +302,27 @@ std::vector<Case> StepCases() {
       Step(
           "ZeroParentIsTheNullParent", [](R& r) { r.mutable_step()->add_zero_parent_ids(0); },
           kValueOutOfRange, "step.zero_parent_ids[0]"),
+      Step(
+          "NegativePoolMoves", [](R& r) { r.mutable_step()->mutable_move()->set_pool_id(-1); },
+          kValueOutOfRange, "step.move.pool_id"),
+      Step(
+          "NullParentMoves", [](R& r) { r.mutable_step()->mutable_move(); }, kValueOutOfRange,
+          "step.move.parent_id"),
+      Step(
+          "MoveWithoutTarget",
+          [](R& r) {
+            r.mutable_step()->mutable_move()->set_parent_id(1);
+            r.mutable_step()->mutable_move()->add_from_block_ids(3);
+          },
+          reason::kConflictingFields, "step.move.to_block_ids"),
+      Step(
+          "NegativeTarget",
+          [](R& r) {
+            r.mutable_step()->mutable_move()->set_parent_id(1);
+            r.mutable_step()->mutable_move()->add_from_block_ids(3);
+            r.mutable_step()->mutable_move()->add_to_block_ids(-3);
+          },
+          kValueOutOfRange, "step.move.to_block_ids[0]"),
   };
 }
 

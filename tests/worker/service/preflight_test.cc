@@ -45,6 +45,9 @@ class FlawedBackend final : public Backend {
     return inner_->Read(to, from);
   }
   absl::Status Zero(std::byte* at, Bytes bytes) override { return inner_->Zero(at, bytes); }
+  absl::Status Copy(std::byte* to, const std::byte* from, Bytes bytes) override {
+    return inner_->Copy(to, from, bytes);
+  }
   absl::Status Run(const LaunchList& list) override {
     return inner_->Run(flaws_.eager ? Unrotated(list) : list);
   }
