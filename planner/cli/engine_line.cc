@@ -32,7 +32,9 @@ std::optional<Alternative> EngineLine(const PlanQuestion& question,
   if (question.options.kv_memory_bytes.empty() || capacity.empty()) return std::nullopt;
   Alternative line;
   line.label = "vLLM 2026-11";
-  absl::StatusOr<EngineLaunch> asked_launch = LaunchOf(question, ReleaseOf(kVersion));
+  PlanQuestion sharded = question;
+  sharded.options.draft_context = kDraftSharded;  // as the engine keeps it
+  absl::StatusOr<EngineLaunch> asked_launch = LaunchOf(sharded, ReleaseOf(kVersion));
   if (!asked_launch.ok()) return std::nullopt;
   EngineLaunch launch = *std::move(asked_launch);
   launch.options.replay_ssm.reset();

@@ -17,6 +17,7 @@ constexpr std::array kWords = {
     std::pair{std::string_view("draft_tokens"), std::string_view("--draft-tokens")},
     std::pair{std::string_view("prefill_chunk"), std::string_view("--prefill-chunk")},
     std::pair{std::string_view("cache_dtype"), std::string_view("--kv-cache-dtype")},
+    std::pair{std::string_view("draft_context"), std::string_view("--draft-context")},
     std::pair{std::string_view("rollback"), std::string_view("--state-rollback")},
     std::pair{std::string_view("ranks[].kv_memory"), std::string_view("--kv-memory")},
     std::pair{std::string_view("kv_memory"), std::string_view("--kv-memory")},

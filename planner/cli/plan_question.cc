@@ -41,6 +41,8 @@ constexpr std::array kFlags = {
     Flag{"target-backend", "NAME", "kernels of the target's attention (reference)"},
     Flag{"draft-backend", "NAME", "kernels of the draft's attention (reference)"},
     Flag{"block-tokens", "N", "tokens of a block (the planner's choice)"},
+    Flag{"draft-context", "HOW",
+         "sharded, replicated: the draft's rows over the ranks of a context (sharded)"},
     Flag{"state-rollback", "HOW", "auto, snapshots, replay: how rejected tokens leave a state (auto)"},
     Flag{"prefill-chunk", "TOKENS", "tokens of one prefill chunk (2048)"},
     Flag{"ruleset", "NAME",
@@ -142,6 +144,7 @@ absl::StatusOr<PlanQuestion> ReadQuestion(const CommandLine& line, bool needs_me
   if (options.cache_dtype == "fp8") options.cache_dtype = "fp8_e4m3";
   options.target_backend = line.ValueOr("target-backend", "");
   options.draft_backend = line.ValueOr("draft-backend", "");
+  options.draft_context = line.ValueOr("draft-context", options.draft_context);
   options.state_rollback = line.ValueOr("state-rollback", options.state_rollback);
   return question;
 }

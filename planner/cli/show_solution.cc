@@ -51,6 +51,7 @@ std::string FlagsText(const Solution& solution) {
                       solution.planned.plan.arena_bytes.value(), solution.context_tokens, o.min_requests);
   if (o.cache_dtype != "auto") text += " --kv-cache-dtype " + o.cache_dtype;
   if (o.state_rollback != "auto") text += " --state-rollback " + o.state_rollback;
+  if (o.draft_context != kDraftSharded) text += " --draft-context " + o.draft_context;
   if (solution.planned.plan.draft_tokens > 0)
     text += absl::StrFormat(" --draft-tokens %d", solution.planned.plan.draft_tokens);
   return text;

@@ -34,6 +34,7 @@ void EachField(Options& o, Visit visit) {
   visit("draft_backend", o.draft_backend);
   visit("block_tokens", o.block_tokens);
   visit("state_rollback", o.state_rollback);
+  visit("draft_context", o.draft_context);
   visit("prefill_chunk", o.prefill_chunk);
 }
 

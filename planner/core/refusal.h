@@ -94,7 +94,7 @@ struct RuleRow {
   std::string_view field;  // "*": the refusal names it
   std::string_view why;    // for the rule page: why the rule exists, one sentence
   std::string_view message;
-  std::array<std::string_view, 2> remedies;  // best first; unused places are empty
+  std::array<std::string_view, 3> remedies;  // best first; unused places are empty
 };
 
 // Every rule, in the order of RuleId.

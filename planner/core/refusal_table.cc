@@ -253,7 +253,7 @@ constexpr RuleRow kTable[] = {
      "backend {backend} does not decode several rows without a causal mask over a sharded context, "
      "{subjects} need "
      "{rows} rows over {dcp} ranks",
-     {"use one of {alternatives}", "set topology.dcp to 1"}},
+     {"use one of {alternatives}", "set draft_context to replicated", "set topology.dcp to 1"}},
     {RuleId::kBackendLseMissing,
      "BACKEND_LSE_MISSING",
      "layers[].behaviour.backend",

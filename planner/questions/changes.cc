@@ -26,6 +26,17 @@ void AddDcp(const PlanQuestion& question, std::vector<Change>& out) {
   }
 }
 
+// Keys and values of few heads may take less where every rank keeps its own heads of all tokens.
+void AddDraftContext(const PlanQuestion& question, std::vector<Change>& out) {
+  if (!question.draft.has_value() || question.options.dcp < 2) return;
+  for (const std::string_view word : {kDraftSharded, kDraftReplicated}) {
+    const std::string other(word);
+    if (question.options.draft_context == other) continue;
+    out.push_back(
+        {"--draft-context " + other, [other](PlanQuestion& q) { q.options.draft_context = other; }});
+  }
+}
+
 void AddDraft(const PlanQuestion& question, std::vector<Change>& out) {
   if (!question.draft.has_value()) return;
   const std::int64_t tokens = DraftTokensOf(question.options, true);
@@ -63,6 +74,7 @@ std::vector<Change> ChangesBesideDcp(const PlanQuestion& question) {
 std::vector<Change> ChangesOf(const PlanQuestion& question) {
   std::vector<Change> out;
   AddDcp(question, out);
+  AddDraftContext(question, out);
   for (Change& change : ChangesBesideDcp(question)) out.push_back(std::move(change));
   return out;
 }

@@ -40,6 +40,18 @@ RollbackChoice RollbackOf(const PlanOptions& options, std::vector<Refusal>& refu
   return RollbackChoice::kAuto;
 }
 
+// The ranks that the draft's rows are divided over.
+std::int64_t DraftDcp(const PlanOptions& options, const SafeTopology& topology) {
+  return options.draft_context == kDraftReplicated ? 1 : topology.dcp;
+}
+
+void CheckDraftContext(const PlanOptions& options, std::vector<Refusal>& refusals) {
+  if (options.draft_context == kDraftSharded || options.draft_context == kDraftReplicated) return;
+  refusals.push_back(MakeRefusal(RuleId::kInvalidName, {},
+                                 {{"value", options.draft_context}, {"rule", "one of sharded, replicated"}},
+                                 "draft_context"));
+}
+
 // The dtype of per-token caches of a model with `own` weights.
 DType CacheDTypeOf(const PlanOptions& options, DType own, std::vector<Refusal>& refusals) {
   if (options.cache_dtype == "auto" || options.cache_dtype.empty()) return own;
@@ -81,10 +93,10 @@ bool AllHeadsFit(const ModelInput& model, std::int64_t tp, std::int64_t dcp) {
 
 // The numbers of ranks that divide the heads of both models, where the asked one does not; else empty.
 std::string PossibleTps(const ModelInput& target, const std::optional<ModelInput>& draft,
-                        const SafeTopology& asked) {
+                        const SafeTopology& asked, std::int64_t draft_dcp) {
   const auto fits = [&](std::int64_t tp) {
     return tp % asked.dcp == 0 && AllHeadsFit(target, tp, asked.dcp) &&
-           (!draft.has_value() || AllHeadsFit(*draft, tp, asked.dcp));
+           (!draft.has_value() || AllHeadsFit(*draft, tp, draft_dcp));
   };
   if (fits(asked.tp)) return "";
   std::string list;
@@ -156,7 +168,10 @@ PlanRequest BuildRequest(const ModelInput& target, const std::optional<ModelInpu
                                                      : std::min(kPrefillChunkDefault, request.context_tokens);
   AddRanks(options, SafeTopology(options).tp, request);
 
-  const std::string possible_tps = PossibleTps(target, draft, SafeTopology(options));
+  CheckDraftContext(options, request.early_refusals);
+  const SafeTopology topology(options);
+  const std::int64_t draft_dcp = DraftDcp(options, topology);
+  const std::string possible_tps = PossibleTps(target, draft, topology, draft_dcp);
   ShardContext context = ContextOf(target, options, options.target_backend, request.early_refusals);
   context.possible_tps = possible_tps;
   const std::int64_t drafted = std::min(request.draft_tokens, kDraftTokensMax);
@@ -166,6 +181,7 @@ PlanRequest BuildRequest(const ModelInput& target, const std::optional<ModelInpu
   if (draft.has_value()) {
     request.draft = draft->draft;
     context = ContextOf(*draft, options, options.draft_backend, request.early_refusals);
+    context.dcp = draft_dcp;
     context.possible_tps = possible_tps;
     context.block_rows = drafted + (draft->draft_anchor_row ? 1 : 0);
     AddRefusals(*draft, request);

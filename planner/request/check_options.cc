@@ -1,6 +1,7 @@
 #include "planner/request/check_options.h"
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,17 @@ absl::Status CheckRange(std::string_view field, std::int64_t value, std::int64_t
   if (value >= min && value <= max) return absl::OkStatus();
   return FieldError(reason::kValueOutOfRange, field,
                     absl::StrFormat("%s is %d; it must be from %d to %d", field, value, min, max));
+}
+
+absl::Status CheckWord(std::string_view field, const std::string& value,
+                       std::initializer_list<std::string_view> words) {
+  std::string known;
+  for (const std::string_view word : words) {
+    if (value == word) return absl::OkStatus();
+    known += (known.empty() ? "" : ", ") + std::string(word);
+  }
+  return FieldError(reason::kUnknownValue, field,
+                    absl::StrFormat("%s is \"%s\": want one of %s", field, value.substr(0, 64), known));
 }
 
 }  // namespace
@@ -36,12 +48,9 @@ absl::Status CheckPlanOptions(const PlanOptions& options) {
   for (const std::int64_t bytes : options.kv_memory_bytes) {
     KVASIR_RETURN_IF_ERROR(CheckRange("kv_memory", bytes, 0, kArenaBytesMax));
   }
-  for (const std::string_view word : {"auto", "none", "snapshots", "replay"}) {
-    if (options.state_rollback == word) return absl::OkStatus();
-  }
-  return FieldError(reason::kUnknownValue, "state_rollback",
-                    absl::StrFormat("state rollback \"%s\": want auto, none, snapshots or replay",
-                                    options.state_rollback.substr(0, 64)));
+  KVASIR_RETURN_IF_ERROR(
+      CheckWord("state_rollback", options.state_rollback, {"auto", "none", "snapshots", "replay"}));
+  return CheckWord("draft_context", options.draft_context, {kDraftSharded, kDraftReplicated});
 }
 
 }  // namespace kvasir

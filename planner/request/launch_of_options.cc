@@ -90,6 +90,11 @@ absl::StatusOr<EngineLaunch> LaunchOf(const ModelDescription& target,
     options.spec_tokens = DraftTokensOf(asked, true);
     KVASIR_RETURN_IF_ERROR(SetBackend("draft_backend", asked.draft_backend, options.spec_attention_backend));
   }
+  if (draft.has_value() && asked.dcp > 1 && asked.draft_context == kDraftReplicated) {
+    return FieldError(reason::kUnknownValue, "draft_context",
+                      "the engine shards a draft's cache over context like its target's; leave draft_context "
+                      "sharded, or set dcp to 1");
+  }
   if (asked.state_rollback == "replay") options.replay_ssm = true;
   if (!asked.kv_memory_bytes.empty()) {
     options.kv_cache_memory_bytes =

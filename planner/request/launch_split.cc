@@ -33,7 +33,7 @@ class Splitter {
       } else if (c == ';' || c == '|' || c == '&' || c == '>') {
         break;
       } else if (c == '\'' || c == '"') {
-        const absl::Status status = Quoted(c);
+        absl::Status status = Quoted(c);
         if (!status.ok()) return status;
       } else if (c == '\\') {
         Escaped();

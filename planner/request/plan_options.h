@@ -5,9 +5,14 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kvasir {
+
+// Words of PlanOptions::draft_context.
+inline constexpr std::string_view kDraftSharded = "sharded";
+inline constexpr std::string_view kDraftReplicated = "replicated";
 
 struct PlanOptions {
   std::string ruleset = "native";
@@ -20,13 +25,14 @@ struct PlanOptions {
   std::vector<std::int64_t> contexts;
   std::int64_t max_requests = 16;
   std::int64_t min_requests = 1;
-  std::int64_t draft_tokens = 0;        // 0: the draft method's own number; none without a draft
-  std::string cache_dtype = "auto";     // of per-token caches: auto (the model's), bf16, f16, f32, fp8_e4m3
-  std::string target_backend;           // a name of backends.h; empty: kDefaultBackend
-  std::string draft_backend;            // the same
-  std::int64_t block_tokens = 0;        // 0: the planner chooses
-  std::string state_rollback = "auto";  // auto, none, snapshots, replay
-  std::int64_t prefill_chunk = 0;       // tokens; 0: 2048, or the context where that is shorter
+  std::int64_t draft_tokens = 0;          // 0: the draft method's own number; none without a draft
+  std::string cache_dtype = "auto";       // of per-token caches: auto (the model's), bf16, f16, f32, fp8_e4m3
+  std::string target_backend;             // a name of backends.h; empty: kDefaultBackend
+  std::string draft_backend;              // the same
+  std::int64_t block_tokens = 0;          // 0: the planner chooses
+  std::string state_rollback = "auto";    // auto, none, snapshots, replay
+  std::string draft_context = "sharded";  // sharded, replicated: the draft's rows over the ranks of a context
+  std::int64_t prefill_chunk = 0;         // tokens; 0: 2048, or the context where that is shorter
 };
 
 }  // namespace kvasir

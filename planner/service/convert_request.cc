@@ -26,6 +26,7 @@ constexpr std::int64_t kContextsMax = 16;
 absl::Status CheckWords(const plan::v1::PlanOptions& wire) {
   KVASIR_RETURN_IF_ERROR(CheckTextBytes("cache_dtype", wire.cache_dtype(), kNameBytesMax));
   KVASIR_RETURN_IF_ERROR(CheckTextBytes("state_rollback", wire.state_rollback(), kNameBytesMax));
+  KVASIR_RETURN_IF_ERROR(CheckTextBytes("draft_context", wire.draft_context(), kNameBytesMax));
   KVASIR_RETURN_IF_ERROR(CheckTextBytes("target_backend", wire.target_backend(), kNameBytesMax));
   KVASIR_RETURN_IF_ERROR(CheckTextBytes("draft_backend", wire.draft_backend(), kNameBytesMax));
   return CheckTextBytes("ruleset", wire.ruleset(), kNameBytesMax);
@@ -96,6 +97,9 @@ absl::StatusOr<PlanOptions> OptionsFromProto(const plan::v1::PlanOptions& wire, 
   }
   if (!wire.state_rollback().empty()) {
     options.state_rollback = wire.state_rollback();
+  }
+  if (!wire.draft_context().empty()) {
+    options.draft_context = wire.draft_context();
   }
   if (!wire.ruleset().empty()) {
     options.ruleset = wire.ruleset();

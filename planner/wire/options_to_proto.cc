@@ -20,6 +20,7 @@ plan::v1::PlanOptions OptionsToProto(const PlanOptions& options) {
   out.set_target_backend(options.target_backend);
   out.set_draft_backend(options.draft_backend);
   out.set_block_tokens(options.block_tokens);
+  out.set_draft_context(options.draft_context);
   out.set_ruleset(options.ruleset);
   return out;
 }

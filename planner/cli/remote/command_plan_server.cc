@@ -16,7 +16,7 @@
 #include "common/rpc/channel.h"
 #include "kvasir/planner/v1/planner_service.grpc.pb.h"
 #include "planner/cli/engine_ask.h"
-#include "planner/cli/engine_line.h"
+#include "planner/cli/find_alternatives.h"
 #include "planner/cli/keep_plan.h"
 #include "planner/cli/launch_models.h"
 #include "planner/cli/plan_json.h"
@@ -154,15 +154,6 @@ absl::StatusOr<PlanOutcome> ToOutcome(const planner::v1::CreatePlanResponse& res
   return PlanOutcome(std::move(refusals));
 }
 
-// What vLLM would hold, found here: the service was asked for one ruleset.
-std::vector<Alternative> WithEngine(const PlanQuestion& question, const Planned& planned) {
-  std::vector<Alternative> out;
-  if (std::optional<Alternative> engine = EngineLine(question, planned.report.capacity)) {
-    out.push_back(*std::move(engine));
-  }
-  return out;
-}
-
 int Show(const Console& console, const PlanQuestion& question, const PlanOutcome& outcome, bool kept,
          const std::string& form) {
   const auto* planned = std::get_if<Planned>(&outcome);
@@ -172,7 +163,8 @@ int Show(const Console& console, const PlanQuestion& question, const PlanOutcome
   } else if (planned != nullptr && form == "text") {
     console.out << planned->text;
   } else if (planned != nullptr) {
-    ShowPlan(console, *planned, WithEngine(question, *planned), kept);
+    // What other layouts would hold is found here: the service was asked for one.
+    ShowPlan(console, *planned, FindAlternatives(question, planned->report), kept);
   } else if (misfit != nullptr) {
     ShowDoesNotFit(console, *misfit);
   } else {

@@ -370,14 +370,16 @@ TEST(RefusalRules, OffersTheBackendsThatFit) {
   Backend(request, "mla_block").non_causal_multi_token_dcp = false;
   const Found none = RefusalsOf(request);
   ASSERT_EQ(none.size(), 1U);
-  EXPECT_EQ(none[0].remedies, std::vector<std::string>{"set topology.dcp to 1"});
+  EXPECT_EQ(none[0].remedies,
+            (std::vector<std::string>{"set draft_context to replicated", "set topology.dcp to 1"}));
   BackendFacts able = Backend(request, "mla_block");
   able.name = "able";
   able.non_causal_multi_token_dcp = true;
   request.backends.push_back(able);
   const Found one = RefusalsOf(request);
   ASSERT_EQ(one.size(), 1U);
-  EXPECT_EQ(one[0].remedies, (std::vector<std::string>{"use one of able", "set topology.dcp to 1"}));
+  EXPECT_EQ(one[0].remedies, (std::vector<std::string>{"use one of able", "set draft_context to replicated",
+                                                       "set topology.dcp to 1"}));
 }
 
 TEST(RefusalPage, IsTheGeneratedOne) {

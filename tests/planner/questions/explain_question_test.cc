@@ -91,6 +91,22 @@ TEST(RankRemediesTest, SnapshotsThatWereAskedForCanBeGivenUp) {
             "tokens; 5.31x, 510 instead of 96 requests of 8192 tokens");
 }
 
+TEST(RankRemediesTest, AReplicatedDraftCanBeSharded) {
+  PlanQuestion question = Kimi(8, 131072);
+  question.options.draft_context = kDraftReplicated;
+  const Plan plan = PlannedOf(question).plan;
+  question.options.draft_context = kDraftSharded;
+  const Planned sharded = PlannedOf(question);
+  question.options.draft_context = kDraftReplicated;
+  bool found = false;
+  for (const Remedy& remedy : RankRemedies(question, plan)) {
+    if (remedy.flags != "--draft-context sharded") continue;
+    found = true;
+    EXPECT_EQ(remedy.plan_id, sharded.plan_id);
+  }
+  EXPECT_TRUE(found);
+}
+
 TEST(ExplainWeightsTest, BothModelsBesideTheArena) {
   const std::vector<ExplainLine> lines = ExplainWeights(Kimi(8, 131072));
   ASSERT_EQ(lines.size(), 2U);

@@ -197,7 +197,22 @@ TEST(BuildRequest, UnknownWordsAreRefused) {
   PlanOptions options = Options(8, 8);
   options.cache_dtype = "int4";
   options.state_rollback = "undo";
-  EXPECT_EQ(EarlyRules(KimiRequest(options)), (std::vector<std::string>{"INVALID_NAME", "DTYPE_UNKNOWN"}));
+  options.draft_context = "both";
+  EXPECT_EQ(EarlyRules(KimiRequest(options)),
+            (std::vector<std::string>{"INVALID_NAME", "INVALID_NAME", "DTYPE_UNKNOWN"}));
+}
+
+TEST(BuildRequest, AReplicatedDraftKeepsItsOwnHeadsOfAllTokens) {
+  PlanOptions options = Options(8, 8);
+  const PlanRequest sharded = KimiRequest(options);
+  EXPECT_TRUE(LayerOf(sharded, "draft.layers.0").layout.sharded);
+  EXPECT_EQ(LayerOf(sharded, "draft.layers.0").query_heads, 64);
+  options.draft_context = kDraftReplicated;
+  const PlanRequest replicated = KimiRequest(options);
+  EXPECT_FALSE(LayerOf(replicated, "draft.layers.0").layout.sharded);
+  EXPECT_EQ(LayerOf(replicated, "draft.layers.0").query_heads, 8);
+  EXPECT_EQ(LayerOf(replicated, "target.layers.3").layout, LayerOf(sharded, "target.layers.3").layout);
+  EXPECT_TRUE(LayerOf(replicated, "target.layers.3").layout.sharded);
 }
 
 TEST(BuildRequest, CacheDtypeLeavesStatesAlone) {

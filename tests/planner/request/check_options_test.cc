@@ -38,6 +38,7 @@ constexpr Wrong kWrong[] = {
     {"context", [](PlanOptions& o) { o.contexts = {4096, -1}; }},
     {"kv_memory", [](PlanOptions& o) { o.kv_memory_bytes = {kHuge}; }},
     {"state_rollback", [](PlanOptions& o) { o.state_rollback = "foo"; }},
+    {"draft_context", [](PlanOptions& o) { o.draft_context = "both"; }},
 };
 
 // An engine's ruleset divides by some of these; none may reach it.
@@ -53,6 +54,21 @@ TEST(CheckPlanOptions, NamesTheOptionThatIsWrongAndNoEngineIsAsked) {
     const auto launch = LaunchOf(*target, std::nullopt, options, EngineRelease{});
     EXPECT_EQ(ErrorOf(launch.status()).field, wrong.field) << launch.status();
   }
+}
+
+// The engine has no such draft, so its rulesets must not plan another one in its place.
+TEST(LaunchOf, AReplicatedDraftIsNoneOfTheEngines) {
+  const auto target = FindInCatalogue("kimi-k3");
+  const auto draft = FindInCatalogue("kimi-k3-dspark");
+  KVASIR_ASSERT_OK(target);
+  KVASIR_ASSERT_OK(draft);
+  PlanOptions options;
+  options.tp = 8;
+  options.draft_context = kDraftReplicated;
+  KVASIR_EXPECT_OK(LaunchOf(*target, *draft, options, EngineRelease{}));
+  options.dcp = 8;
+  KVASIR_EXPECT_OK(LaunchOf(*target, std::nullopt, options, EngineRelease{}));
+  EXPECT_EQ(ErrorOf(LaunchOf(*target, *draft, options, EngineRelease{}).status()).field, "draft_context");
 }
 
 }  // namespace

@@ -86,6 +86,8 @@ INSTANTIATE_TEST_SUITE_P(
                  "DTYPE_UNKNOWN"},
         RuleCase{"unknown_rollback", [](auto& r) { r.mutable_options()->set_state_rollback("hope"); },
                  "INVALID_NAME"},
+        RuleCase{"unknown_draft_context", [](auto& r) { r.mutable_options()->set_draft_context("both"); },
+                 "INVALID_NAME"},
         RuleCase{"draft_tap_beyond_the_target",
                  [](auto& r) { r.mutable_draft()->set_catalogue_name("kimi-k3-dspark"); },
                  "DRAFT_TAP_BEYOND_TARGET"},
