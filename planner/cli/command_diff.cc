@@ -11,6 +11,8 @@
 #include "absl/strings/str_format.h"
 #include "planner/cli/command_line.h"
 #include "planner/cli/commands.h"
+#include "planner/cli/engine_ask.h"
+#include "planner/cli/engine_diff.h"
 #include "planner/cli/plan_store.h"
 #include "planner/cli/quantity.h"
 #include "planner/cli/text_table.h"
@@ -159,13 +161,29 @@ std::string DiffJson(const Difference& difference) {
   return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
+// The first word is a ruleset of the engine: what would be gained over its layouts?
+int RunEngineDiff(const Console& console, const CommandLine& line, std::optional<std::int64_t> limit,
+                  const std::string& form) {
+  const absl::StatusOr<EngineDifference> difference =
+      CompareWithEngine(console, line.words()[0], line.words()[1], limit);
+  if (!difference.ok()) return BadUsage(console, "diff", difference.status());
+  if (form == "json") {
+    console.out << EngineDifferenceJson(*difference);
+  } else {
+    ShowEngineDifference(console, *difference);
+  }
+  return difference->Fails() ? kExitRefused : kExitOk;
+}
+
 }  // namespace
 
 std::string DiffHelp() { return FlagsHelp(kFlags); }
 
 int RunDiff(const Console& console, Args args) {
   const absl::StatusOr<CommandLine> line = CommandLine::Parse(
-      kFlags, {2, 2, "one of the two plans, each a file or the beginning of an id,"}, args);
+      kFlags,
+      {2, 2, "one of the two plans, each a file or the beginning of an id; the first may be vllm-2026-11,"},
+      args);
   if (!line.ok()) return BadUsage(console, "diff", line.status());
   const std::string form = line->ValueOr("output", "table");
   const absl::Status output = CheckOutput(form, /*has_text=*/false);
@@ -176,6 +194,7 @@ int RunDiff(const Console& console, Args args) {
     if (!parsed.ok()) return BadUsage(console, "diff", parsed.status());
     difference.limit = *parsed;
   }
+  if (IsEngineRuleset(line->words()[0])) return RunEngineDiff(console, *line, difference.limit, form);
   absl::StatusOr<StoredPlan> before = LoadPlan(console, line->words()[0]);
   if (!before.ok()) return BadUsage(console, "diff", before.status());
   absl::StatusOr<StoredPlan> after = LoadPlan(console, line->words()[1]);

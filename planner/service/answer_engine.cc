@@ -31,13 +31,6 @@ constexpr std::int64_t kWireWordsMax = 1024;
 constexpr std::int64_t kWireBytesMax = std::int64_t{64} << 10;
 constexpr std::array kVersions = {vllm::EngineVersion::k2026_08, vllm::EngineVersion::k2026_11};
 
-std::optional<vllm::EngineVersion> EngineRuleset(std::string_view name) {
-  for (const vllm::EngineVersion version : kVersions) {
-    if (vllm::EngineVersionName(version) == name) return version;
-  }
-  return std::nullopt;
-}
-
 // Empty: the newest.
 absl::StatusOr<vllm::EngineVersion> VersionOf(const std::string& ruleset) {
   if (ruleset.empty()) return kVersions.back();
@@ -172,6 +165,13 @@ absl::StatusOr<plan::v1::EnginePrediction> AnswerModels(const planner::v1::Creat
 }
 
 }  // namespace
+
+std::optional<vllm::EngineVersion> EngineRuleset(std::string_view name) {
+  for (const vllm::EngineVersion version : kVersions) {
+    if (vllm::EngineVersionName(version) == name) return version;
+  }
+  return std::nullopt;
+}
 
 bool AsksEngine(const planner::v1::CreatePlanRequest& request) {
   return request.has_engine() || EngineRuleset(request.options().ruleset()).has_value();

@@ -14,6 +14,7 @@
 #include "planner/service/answer_questions.h"
 #include "planner/service/answers.h"
 #include "planner/service/check_field.h"
+#include "planner/service/compare_with_engine.h"
 #include "planner/service/convert_apply.h"
 #include "planner/service/watch_workers.h"
 
@@ -62,6 +63,13 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::ComparePlans(grpc::CallbackServerC
                                                            grpc::ByteBuffer* response) {
   return ServeUnary<wire::ComparePlansRequest, wire::ComparePlansResponse>(context, request, response, pool_,
                                                                            Pure(AnswerComparePlans));
+}
+
+grpc::ServerUnaryReactor* PlannerServiceImpl::CompareWithEngine(grpc::CallbackServerContext* context,
+                                                                const grpc::ByteBuffer* request,
+                                                                grpc::ByteBuffer* response) {
+  return ServeUnary<wire::CompareWithEngineRequest, wire::CompareWithEngineResponse>(
+      context, request, response, pool_, Pure(AnswerCompareWithEngine));
 }
 
 grpc::ServerUnaryReactor* PlannerServiceImpl::SolvePlan(grpc::CallbackServerContext* context,

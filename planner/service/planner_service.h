@@ -21,7 +21,8 @@ using RawDeployments = planner::v1::PlannerService::WithRawCallbackMethod_ApplyP
             planner::v1::PlannerService::Service>>>;
 using RawQuestions = planner::v1::PlannerService::WithRawCallbackMethod_ComparePlans<
     planner::v1::PlannerService::WithRawCallbackMethod_SolvePlan<
-        planner::v1::PlannerService::WithRawCallbackMethod_SweepPlans<RawDeployments>>>;
+        planner::v1::PlannerService::WithRawCallbackMethod_SweepPlans<
+            planner::v1::PlannerService::WithRawCallbackMethod_CompareWithEngine<RawDeployments>>>>;
 using RawPlannerService = planner::v1::PlannerService::WithRawCallbackMethod_CreatePlan<
     planner::v1::PlannerService::WithRawCallbackMethod_ValidateSpecs<
         planner::v1::PlannerService::WithRawCallbackMethod_ExplainPlan<RawQuestions>>>;
@@ -44,6 +45,9 @@ class PlannerServiceImpl final : public RawPlannerService {
   grpc::ServerUnaryReactor* ComparePlans(grpc::CallbackServerContext* context,
                                          const grpc::ByteBuffer* request,
                                          grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* CompareWithEngine(grpc::CallbackServerContext* context,
+                                              const grpc::ByteBuffer* request,
+                                              grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* SolvePlan(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                                       grpc::ByteBuffer* response) override;
   grpc::ServerWriteReactor<grpc::ByteBuffer>* SweepPlans(grpc::CallbackServerContext* context,

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -14,9 +13,8 @@
 #include "planner/core/outcome.h"
 #include "planner/core/refusal.h"
 #include "planner/core/validated.h"
+#include "planner/questions/engine_modes.h"
 #include "planner/request/backends.h"
-#include "planner/request/engine_answer.h"
-#include "planner/request/engine_specs.h"
 #include "planner/rulesets/make_plan.h"
 #include "planner/rulesets/native/native.h"
 #include "planner/rulesets/native/size_problem.h"
@@ -74,84 +72,24 @@ std::array<std::int64_t, 3> FloorsOf(const PlanQuestion& question, StateRollback
   return floors;
 }
 
-// The launch of the question as our own plan has it: no prefix caching, no lookahead.
-std::optional<EngineLaunch> LaunchFor(PlanQuestion question) {
-  question.options.target_backend.clear();  // the engine chooses its own
-  question.options.draft_backend.clear();
-  absl::StatusOr<EngineLaunch> launch = LaunchOf(question, ReleaseOf(vllm::EngineVersion::k2026_11));
-  if (!launch.ok()) return std::nullopt;
-  launch->options.replay_ssm.reset();
-  launch->options.prefix_caching = false;
-  launch->options.allow_long_model_len = true;
-  launch->did_start = true;  // what its kernels take is another question
-  return *std::move(launch);
-}
-
-// Requests of the launch's length; nullopt: it refuses. `bytes`: of one.
-std::optional<std::int64_t> RequestsOf(vllm::EngineCase engine_case, EngineRelease release,
-                                       std::int64_t* bytes) {
-  const EngineAnswer answer = AnswerOf(std::move(engine_case), release, {}, std::nullopt);
-  if (answer.verdict == EngineVerdict::kFails) return std::nullopt;
-  if (bytes != nullptr) *bytes = answer.needed_bytes();
-  if (answer.verdict == EngineVerdict::kDoesNotFit) return 0;
-  // Its block 0 is never given out, although its printed concurrency counts it.
-  return (answer.least.num_blocks - 1) / answer.rule->blocks_per_request;
-}
-
-// The engine divides such a draft's heads over the ranks and then its tokens over the same ranks again: it
-// keeps one part in `dcp` of that cache, so its figure is of something that cannot decode.
-bool KeepsOnePart(const PlanQuestion& question) {
-  if (question.options.dcp == 1 || !question.draft.has_value()) return false;
-  const std::vector<ModelLayer>& layers = question.draft->layers;
-  return std::any_of(layers.begin(), layers.end(), [](const ModelLayer& layer) {
-    return std::holds_alternative<AttentionShape>(layer.mixer);
-  });
-}
-
-std::optional<vllm::EngineCase> CaseOf(const EngineLaunch& launch) {
-  auto asked = EngineCaseOf(launch, {*launch.options.kv_cache_memory_bytes});
-  if (!asked.ok()) return std::nullopt;
-  return std::move(asked->engine_case);
-}
-
-// The same case with the draft's latent caches of a version of their own, so that no group takes both; false
-// where the draft has none.
-bool KeepDraftApart(const PlanQuestion& question, EngineLaunch launch, vllm::EngineCase& engine_case) {
-  if (!question.draft.has_value()) return false;
-  launch.draft.reset();
-  launch.options.spec_model.reset();
-  launch.options.spec_method.reset();
-  launch.options.spec_tokens.reset();
-  const std::optional<vllm::EngineCase> alone = CaseOf(launch);
-  if (!alone.has_value()) return false;
-  std::set<std::string> of_target;
-  for (const vllm::EngineLayer& layer : alone->layers) of_target.insert(layer.name);
-  bool changed = false;
-  for (vllm::EngineLayer& layer : engine_case.layers) {
-    vllm::EngineSpec spec = engine_case.specs[static_cast<std::size_t>(layer.spec)];
-    if (of_target.contains(layer.name) || spec.kind != vllm::SpecKind::kMla) continue;
-    spec.model_version = "draft";
-    layer.spec = static_cast<std::int32_t>(engine_case.specs.size());
-    engine_case.specs.push_back(std::move(spec));
-    changed = true;
+void AddEngine(const PlanQuestion& question, WasteCell& cell) {
+  const std::vector<std::int64_t> contexts = {cell.context_tokens};
+  const EngineComparison engine = CountUnderEngine(question, vllm::EngineVersion::k2026_11, contexts);
+  if (engine.lengths.empty()) return;
+  for (const EngineCount& count : engine.lengths.front().counts) {
+    switch (count.mode) {
+      case EngineMode::kMerged:
+        cell.merged = count.requests;
+        cell.merged_bytes = count.bytes_per_request;
+        break;
+      case EngineMode::kApart:
+        cell.apart = count.requests;
+        break;
+      case EngineMode::kRecoverSsm:
+        cell.recover_ssm = count.requests;
+        break;
+    }
   }
-  return changed;
-}
-
-void AddEngine(const PlanQuestion& question, EngineLaunch launch, WasteCell& cell) {
-  launch.options.max_model_len = cell.context_tokens;
-  std::optional<vllm::EngineCase> engine_case = CaseOf(launch);
-  if (!engine_case.has_value()) return;
-  cell.merged = RequestsOf(*engine_case, launch.release, &cell.merged_bytes);
-  if (KeepDraftApart(question, launch, *engine_case))
-    cell.apart = RequestsOf(*std::move(engine_case), launch.release, nullptr);
-  launch.options.replay_ssm = true;
-  // Without a recurrent state and a draft the option changes nothing, or is refused.
-  const std::optional<vllm::EngineCase> replaying =
-      question.draft.has_value() ? CaseOf(launch) : std::nullopt;
-  if (!replaying.has_value()) return;
-  const std::optional<std::int64_t> requests = RequestsOf(*replaying, launch.release, nullptr);
-  if (requests != cell.merged) cell.recover_ssm = requests;
 }
 
 WasteRow RowOf(const std::string& target, const std::string& draft, const PlanQuestion& question) {
@@ -166,7 +104,6 @@ WasteRow RowOf(const std::string& target, const std::string& draft, const PlanQu
   if (planned == nullptr) return row;
   row.fits = true;
   const std::array<std::int64_t, 3> floors = FloorsOf(question, planned->plan.rollback);
-  const std::optional<EngineLaunch> launch = LaunchFor(question);
   for (std::size_t i = 0; i < kLengths.size(); ++i) {
     WasteCell cell;
     cell.context_tokens = std::min(kLengths[i], planned->plan.context_tokens);
@@ -175,7 +112,7 @@ WasteRow RowOf(const std::string& target, const std::string& draft, const PlanQu
     cell.floor = floors[i];
     cell.native = capacity.requests;
     cell.native_bytes = capacity.bytes_per_request.value();
-    if (launch.has_value() && !KeepsOnePart(question)) AddEngine(question, *launch, cell);
+    AddEngine(question, cell);
     row.cells.push_back(cell);
   }
   return row;

@@ -72,6 +72,30 @@ TEST_F(DiffTest, APlanIsLikeItself) {
   EXPECT_THAT(same.out, Not(HasSubstr("Because")));
 }
 
+TEST_F(DiffTest, BesideTheEnginesLayouts) {
+  const std::string plan = Planned({});
+  const Answer shown = Run({"diff", "vllm-2026-11", plan});
+  EXPECT_EQ(shown.code, kExitOk);
+  testing::ExpectGolden("cli/diff_engine.txt", shown.out);
+  const nlohmann::json json = Json(Run({"diff", "vllm-2026-11", plan, "--output=json"}));
+  EXPECT_EQ(json["schema"], "kvasir.engine_diff/1");
+  EXPECT_EQ(json["plan_id"], plan);
+  ASSERT_EQ(json["capacity"].size(), 3U);
+  EXPECT_EQ(json["capacity"][0]["engine"].size(), 3U);
+  for (const nlohmann::json& row : json["capacity"]) {
+    for (const nlohmann::json& mode : row["engine"]) EXPECT_GE(row["requests"], mode["requests"]) << row;
+  }
+  EXPECT_EQ(Run({"diff", "vllm-2026-11", plan, "--fail-on-capacity-drop", "0"}).code, kExitOk);
+}
+
+// Snapshots admit fewer than the engine's RecoverSSM.
+TEST_F(DiffTest, TheGateAsksForTheEnginesBestLayout) {
+  const std::string plan = Planned({"--state-rollback", "snapshots"});
+  const Answer gate = Run({"diff", "vllm-2026-11", plan, "--fail-on-capacity-drop", "2%"});
+  EXPECT_EQ(gate.code, kExitRefused);
+  EXPECT_THAT(gate.out, HasSubstr("FAIL at 8k"));
+}
+
 TEST_F(DiffTest, BadUsage) {
   const std::string id = Planned({});
   for (const std::vector<std::string>& args : std::vector<std::vector<std::string>>{

@@ -102,6 +102,52 @@ TEST_F(PlannerQuestionsTest, ComparesPlansByTheirTexts) {
   EXPECT_EQ(response.field_changes(0).before(), std::to_string(16 << 20));
 }
 
+TEST_F(PlannerQuestionsTest, ComparesWithTheEnginesLayouts) {
+  wire::CompareWithEngineRequest request;
+  plan::v1::PlanOptions& options = *request.mutable_request()->mutable_options();
+  request.mutable_request()->mutable_target()->set_catalogue_name("kimi-k3");
+  request.mutable_request()->mutable_draft()->set_catalogue_name("kimi-k3-dspark");
+  options.mutable_topology()->set_tp(8);
+  options.mutable_topology()->set_dcp(8);
+  options.add_kv_memory_bytes(std::int64_t{46} << 30);
+  options.add_context_tokens(131072);
+  wire::CompareWithEngineResponse response;
+  KVASIR_ASSERT_OK(Call(&wire::PlannerService::Stub::CompareWithEngine, request, response));
+  EXPECT_TRUE(response.outcome().has_plan()) << response.outcome().DebugString();
+  EXPECT_EQ(response.why_none(), "");
+  ASSERT_EQ(response.lengths_size(), 3);
+  for (const wire::EngineLength& length : response.lengths()) {
+    ASSERT_EQ(length.modes_size(), 3) << length.DebugString();
+    EXPECT_EQ(length.modes(0).mode(), "merged");
+    for (const wire::EngineModeCount& mode : length.modes()) {
+      EXPECT_GT(mode.request_count(), 0);
+      EXPECT_GT(length.plan().request_count(), mode.request_count());
+    }
+  }
+  options.mutable_kv_memory_bytes()->Set(0, 1 << 20);
+  KVASIR_ASSERT_OK(Call(&wire::PlannerService::Stub::CompareWithEngine, request, response));
+  EXPECT_FALSE(response.outcome().has_plan());
+  EXPECT_EQ(response.lengths_size(), 0);
+}
+
+TEST_F(PlannerQuestionsTest, RefusesComparisonsThatAreNone) {
+  wire::CompareWithEngineRequest request;
+  wire::CompareWithEngineResponse response;
+  const auto error = [&] {
+    return ErrorOf(Call(&wire::PlannerService::Stub::CompareWithEngine, request, response));
+  };
+  EXPECT_EQ(error().field, "request");
+  *request.mutable_request() = GoodPlanRequest();
+  request.set_engine_ruleset("native");
+  EXPECT_EQ(error().field, "engine_ruleset");
+  request.set_engine_ruleset("vllm-2026-08");
+  request.mutable_request()->mutable_options()->set_ruleset("vllm-2026-11");
+  EXPECT_EQ(error().field, "request.options.ruleset");
+  request.mutable_request()->mutable_options()->set_ruleset("native");
+  request.mutable_request()->mutable_target()->set_catalogue_name("no-such-model");
+  EXPECT_EQ(error().field, "request.target.catalogue_name");
+}
+
 TEST_F(PlannerQuestionsTest, RefusesTextsThatAreNoPlans) {
   wire::ComparePlansRequest request;
   wire::ComparePlansResponse response;
