@@ -19,10 +19,38 @@ const Flag* FindFlag(std::span<const Flag> flags, std::string_view name) {
   return nullptr;
 }
 
-absl::Status UnknownFlag(std::span<const Flag> flags, std::string_view name) {
+// Words of other commands and of the engine, and ours for them.
+struct Synonym {
+  std::string_view said;
+  std::string_view flag;
+};
+constexpr Synonym kSynonyms[] = {{"requests", "min-requests"},
+                                 {"min-requests", "requests"},
+                                 {"users", "min-requests"},
+                                 {"users", "requests"},
+                                 {"max-model-len", "context"},
+                                 {"context-length", "context"},
+                                 {"tensor-parallel-size", "tp"},
+                                 {"decode-context-parallel-size", "dcp"},
+                                 {"max-num-seqs", "max-requests"},
+                                 {"num-speculative-tokens", "draft-tokens"},
+                                 {"block-size", "block-tokens"},
+                                 {"max-num-batched-tokens", "prefill-chunk"},
+                                 {"attention-backend", "target-backend"},
+                                 {"model", "target"}};
+
+std::string MeantBy(std::span<const Flag> flags, std::string_view name) {
+  for (const Synonym& synonym : kSynonyms) {
+    if (synonym.said == name && FindFlag(flags, synonym.flag) != nullptr) return std::string(synonym.flag);
+  }
   std::vector<std::string> known;
+  known.reserve(flags.size());
   for (const Flag& flag : flags) known.emplace_back(flag.name);
-  const std::string near = Nearest(name, known);
+  return Nearest(name, known);
+}
+
+absl::Status UnknownFlag(std::span<const Flag> flags, std::string_view name) {
+  const std::string near = MeantBy(flags, name);
   std::string message = absl::StrFormat("unknown flag --%s", name);
   if (!near.empty()) message += absl::StrFormat("; did you mean --%s?", near);
   return absl::InvalidArgumentError(message);

@@ -48,9 +48,11 @@ Extras ExtrasOf(const PlanQuestion& question, const PlanOutcome& outcome) {
   return extras;
 }
 
-void Show(const Console& console, const PlanQuestion& question, const PlanOutcome& outcome, bool kept,
+void Show(const Console& to, const PlanQuestion& question, const PlanOutcome& outcome, bool kept,
           const std::string& form) {
   const auto* planned = std::get_if<Planned>(&outcome);
+  // Whoever wants the text wants a plan, and finds no complaint in its place.
+  const Console console = form == "text" && planned == nullptr ? Complaining(to) : to;
   if (form == "json") {
     console.out << OutcomeJson(RequestOf(question), outcome, ExtrasOf(question, outcome));
   } else if (planned != nullptr && form == "text") {
@@ -87,6 +89,8 @@ int RunPlan(const Console& console, Args args) {
   if (!page.ok()) return BadUsage(console, "plan", page);
   if (line->Has("emit")) return RunEmitVllm(console, *line);
   if (AsksEngine(*line)) return RunEnginePlan(console, *line, form);
+  const absl::Status native = CheckNativeFlags(*line);
+  if (!native.ok()) return BadUsage(console, "plan", native);
   const absl::StatusOr<PlanQuestion> question = ReadQuestion(*line, /*needs_memory=*/true);
   if (!question.ok()) return BadUsage(console, "plan", question.status());
 

@@ -17,6 +17,7 @@
 #include "planner/cli/plan_question.h"
 #include "planner/cli/show_solution.h"
 #include "planner/questions/solve.h"
+#include "planner/request/launch_split.h"
 
 namespace kvasir::cli {
 namespace {
@@ -71,7 +72,6 @@ absl::StatusOr<SolveQuestion> ReadSolve(const CommandLine& line) {
   KVASIR_RETURN_IF_ERROR(CheckGoalFlags(line, question.goal));
   const bool needs_memory = question.goal != SolveGoal::kMemory && !line.Has("gpu");
   KVASIR_ASSIGN_OR_RETURN(question.base, ReadQuestion(line, needs_memory));
-  KVASIR_ASSIGN_OR_RETURN(question.base.options.min_requests, line.IntOr("requests", 1));
   if (const std::optional<std::string> gpu = line.Value("gpu")) {
     const absl::StatusOr<GpuRow> row = FindGpu(*gpu);
     if (!row.ok()) return absl::InvalidArgumentError("--gpu: " + std::string(row.status().message()));
@@ -84,6 +84,16 @@ absl::StatusOr<SolveQuestion> ReadSolve(const CommandLine& line) {
   }
   question.dcp_is_said = line.Has("dcp");
   return question;
+}
+
+// As a shell reads them again.
+std::string ModelFlags(const CommandLine& line) {
+  std::vector<std::string> words = {"--target", line.ValueOr("target", "")};
+  if (const std::optional<std::string> draft = line.Value("draft")) {
+    words.emplace_back("--draft");
+    words.push_back(*draft);
+  }
+  return JoinCommand(words);
 }
 
 int ExitCodeOf(const SolveAnswer& answer) {
@@ -114,7 +124,8 @@ int RunSolve(const Console& console, Args args) {
   } else if (form == "text" && answer.solution.has_value()) {
     console.out << answer.solution->planned.text;
   } else {
-    ShowSolution(console, *question, answer, kept);
+    const Console to = form == "text" ? Complaining(console) : console;
+    ShowSolution(to, *question, ModelFlags(*line), answer, kept);
   }
   return ExitCodeOf(answer);
 }

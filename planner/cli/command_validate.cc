@@ -40,6 +40,8 @@ int RunValidate(const Console& console, Args args) {
   const absl::Status output = CheckOutput(form, /*has_text=*/false);
   if (!output.ok()) return BadUsage(console, "validate", output);
   if (AsksEngine(*line)) return RunEngineValidate(console, *line, form);
+  const absl::Status native = CheckNativeFlags(*line);
+  if (!native.ok()) return BadUsage(console, "validate", native);
   const absl::StatusOr<PlanQuestion> question = ReadQuestion(*line, /*needs_memory=*/false);
   if (!question.ok()) return BadUsage(console, "validate", question.status());
 

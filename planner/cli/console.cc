@@ -19,6 +19,11 @@ std::string_view Code(Ink ink) {
 
 }  // namespace
 
+Console Complaining(const Console& console) {
+  return {
+      .out = console.err, .err = console.err, .variable = console.variable, .run_remote = console.run_remote};
+}
+
 std::string Inked(const Console& console, Ink ink, std::string_view text) {
   if (!console.colour) return std::string(text);
   return std::string(Code(ink)) + std::string(text) + "\x1b[0m";

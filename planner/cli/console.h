@@ -32,6 +32,9 @@ struct Console {
 
 enum class Ink { kGood, kBad, kDim, kBold };
 
+// The same console, whose answers go where complaints go: for whoever asked for a text that there is none of.
+[[nodiscard]] Console Complaining(const Console& console);
+
 // `text` in the ink, where the console has colour; colour is never needed to understand.
 [[nodiscard]] std::string Inked(const Console& console, Ink ink, std::string_view text);
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "common/base/status_macros.h"
 #include "common/base/typed_error.h"
+#include "planner/cli/device_verdicts.h"
 #include "planner/cli/launch_models.h"
 #include "planner/cli/quantity.h"
 #include "planner/request/engine_answer.h"
@@ -137,6 +138,15 @@ absl::Status CheckLaunchWords(const CommandLine& line, std::span<const std::stri
       absl::StrFormat("unexpected word \"%s\"; a launch command stands after \"--\"", line.words().front()));
 }
 
+absl::Status CheckNativeFlags(const CommandLine& line) {
+  if (!line.Has("gpu")) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "--gpu %s: of ruleset native the memory is given, like --kv-memory 46.8GiB, and kernels by "
+      "--target-backend; what a device leaves, kvasir solve and sweep count, and here launch "
+      "commands and --ruleset vllm-*",
+      line.ValueOr("gpu", "")));
+}
+
 bool IsEngineRuleset(std::string_view name) { return name.substr(0, 5) == "vllm-"; }
 
 absl::StatusOr<vllm::EngineVersion> EngineVersionOf(std::string_view name) {
@@ -194,6 +204,8 @@ absl::Status CompleteEngineAsk(const CommandLine& line, EngineAsk& ask, bool& re
   }
   ask.engine_case = question->engine_case;
   ask.question = *std::move(question);
+  if (std::string warning = DevicesThatRefuse(*ask.launch); !warning.empty())
+    ask.question->settings.warnings.push_back(std::move(warning));
   return absl::OkStatus();
 }
 

@@ -46,6 +46,9 @@ struct EngineAsk {
 // InvalidArgument: words that do not stand after "--".
 [[nodiscard]] absl::Status CheckLaunchWords(const CommandLine& line, std::span<const std::string> args);
 
+// InvalidArgument: a flag that says something of an engine, where none is asked and it would be passed over.
+[[nodiscard]] absl::Status CheckNativeFlags(const CommandLine& line);
+
 // "vllm-2026-08", "vllm-2026-11".
 [[nodiscard]] bool IsEngineRuleset(std::string_view name);
 [[nodiscard]] absl::StatusOr<vllm::EngineVersion> EngineVersionOf(std::string_view name);

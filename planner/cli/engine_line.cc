@@ -21,7 +21,7 @@ std::string RemarkOf(const EngineAnswer& answer) {
     remark = absl::StrFormat("%d padding layers (%s), ", answer.padding_layers(),
                              PercentText(answer.padding_layers(), answer.padded_layers()));
   }
-  return remark + absl::StrFormat("%d-token blocks", answer.engine_case.config.block_size);
+  return remark + absl::StrFormat("%d-token blocks, no prefix cache", answer.engine_case.config.block_size);
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ constexpr std::array kFlags = {
     Flag{"interleave", "TOKENS", "consecutive tokens of one rank before the next rank's (1)"},
     Flag{"kv-memory", "SIZE", "memory for caches per rank: 46.8GiB, or a list with a size for each rank"},
     Flag{"context", "LIST", "sequence lengths; the longest must fit (8k,32k,128k,max)"},
-    Flag{"max-requests", "N", "requests in one batch (16)"},
+    Flag{"max-requests", "N", "requests in one batch (16, or --min-requests)"},
     Flag{"min-requests", "N", "requests of the longest context that must fit (1)"},
     Flag{"draft-tokens", "N",
          "tokens drafted per step (what the draft was trained for; 7 if it does not say)"},
@@ -81,20 +81,42 @@ absl::Status ReadNumbers(const CommandLine& line, PlanOptions& options) {
   KVASIR_ASSIGN_OR_RETURN(options.tp, line.IntOr("tp", options.tp));
   KVASIR_ASSIGN_OR_RETURN(options.dcp, line.IntOr("dcp", options.dcp));
   KVASIR_ASSIGN_OR_RETURN(options.interleave, line.IntOr("interleave", options.interleave));
-  KVASIR_ASSIGN_OR_RETURN(options.max_requests, line.IntOr("max-requests", options.max_requests));
+  // `solve` calls it --requests.
+  KVASIR_ASSIGN_OR_RETURN(options.min_requests, line.IntOr("requests", options.min_requests));
   KVASIR_ASSIGN_OR_RETURN(options.min_requests, line.IntOr("min-requests", options.min_requests));
+  KVASIR_ASSIGN_OR_RETURN(options.max_requests,
+                          line.IntOr("max-requests", DefaultMaxRequests(options.min_requests)));
   KVASIR_ASSIGN_OR_RETURN(options.draft_tokens, line.IntOr("draft-tokens", options.draft_tokens));
+  if (line.Has("draft-tokens") && options.draft_tokens == 0) {
+    return absl::InvalidArgumentError(
+        "--draft-tokens 0: expected 1 to 32; leave the flag away for what the draft was trained for, and "
+        "--draft for none");
+  }
   KVASIR_ASSIGN_OR_RETURN(options.block_tokens, line.IntOr("block-tokens", options.block_tokens));
   KVASIR_ASSIGN_OR_RETURN(options.prefill_chunk, line.IntOr("prefill-chunk", options.prefill_chunk));
+  return absl::OkStatus();
+}
+
+// "30" is 30 bytes, which nobody means.
+absl::Status CheckUnitWasMeant(std::string_view said, const std::vector<std::int64_t>& bytes) {
+  constexpr std::int64_t kLeastMeant = 4096;
+  for (const std::int64_t one : bytes) {
+    if (one >= kLeastMeant || one <= 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrFormat("--kv-memory %s: that is %d bytes; write a unit, like %dGiB", said, one, one));
+  }
   return absl::OkStatus();
 }
 
 absl::Status ReadSizes(const CommandLine& line, bool needs_memory, PlanOptions& options) {
   if (const std::optional<std::string> memory = line.Value("kv-memory")) {
     KVASIR_ASSIGN_OR_RETURN(options.kv_memory_bytes, ParseBytesList(*memory));
+    KVASIR_RETURN_IF_ERROR(CheckUnitWasMeant(*memory, options.kv_memory_bytes));
   } else if (needs_memory) {
     return absl::InvalidArgumentError(
-        "--kv-memory is missing: the memory that each rank gives to caches, like 46.8GiB");
+        line.Has("gpu") ? "--kv-memory is missing; --gpu gives it to kvasir solve and sweep, and to launch "
+                          "commands and rulesets vllm-* here"
+                        : "--kv-memory is missing: the memory that each rank gives to caches, like 46.8GiB");
   } else {
     // Rules do not depend on the amount; any amount that is within the limits will do.
     options.kv_memory_bytes = {std::int64_t{1} << 30};

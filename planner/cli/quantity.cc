@@ -70,6 +70,15 @@ std::vector<std::string_view> Split(std::string_view text) {
   return parts;
 }
 
+// "131,072": one number as people write it, rather than a list of very short lengths.
+bool IsGrouped(std::string_view text) {
+  const std::vector<std::string_view> parts = Split(text);
+  const auto digits = [](std::string_view part) { return std::all_of(part.begin(), part.end(), IsDigit); };
+  return parts.size() > 1 && !parts[0].empty() && parts[0].size() <= 3 && digits(parts[0]) &&
+         std::all_of(parts.begin() + 1, parts.end(),
+                     [&](std::string_view part) { return part.size() == 3 && digits(part); });
+}
+
 absl::StatusOr<std::int64_t> ParseTokens(std::string_view text) {
   if (text == "max") return 0;
   std::int64_t unit = 1;
@@ -113,7 +122,7 @@ absl::StatusOr<std::int64_t> ParseBytes(std::string_view text) {
   if (digits == 0) return BadBytes(text, "no number");
   if (fraction && scale == 1) return BadBytes(text, "no digit after the point");
   const std::int64_t unit = UnitBytes(text.substr(at));
-  if (unit == 0) return BadBytes(text, "unknown unit");
+  if (unit == 0) return BadBytes(text, absl::StrFormat("unknown unit \"%s\"", text.substr(at, 16)));
   const Wide bytes = number * unit / scale;  // below 2^100: 18 digits times 2^40
   if (bytes > std::numeric_limits<std::int64_t>::max()) return BadBytes(text, "too large");
   return static_cast<std::int64_t>(bytes);
@@ -129,6 +138,12 @@ absl::StatusOr<std::vector<std::int64_t>> ParseBytesList(std::string_view text) 
 }
 
 absl::StatusOr<std::vector<std::int64_t>> ParseContexts(std::string_view text) {
+  if (IsGrouped(text)) {
+    std::string digits(text);
+    std::erase(digits, ',');
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "context \"%s\": a comma separates lengths; for one of %s tokens write %s", text, text, digits));
+  }
   std::vector<std::int64_t> out;
   for (const std::string_view part : Split(text)) {
     KVASIR_ASSIGN_OR_RETURN(const std::int64_t tokens, ParseTokens(part));

@@ -50,6 +50,14 @@ void ShowCapacity(const Console& console, const Planned& planned,
   for (const Alternative& other : alternatives)
     table.Row(CapacityCells("  " + other.label, other.capacity, other.remark));
   console.out << table.Text(0);
+  const std::int64_t most =
+      std::max_element(capacity.begin(), capacity.end(), [](const CapacityRow& a, const CapacityRow& b) {
+        return a.requests < b.requests;
+      })->requests;
+  if (most > plan.max_requests) {
+    console.out << absl::StrFormat("  in one batch             %s requests, by --max-requests\n",
+                                   Thousands(plan.max_requests));
+  }
   console.out << absl::StrFormat("  longest single request   %s tokens%s\n\n",
                                  Thousands(planned.report.longest_context_tokens),
                                  planned.report.longest_is_model_limit ? " (the model's limit)" : "");

@@ -43,17 +43,29 @@ std::string GainText(SolveGoal goal, std::int64_t value, std::int64_t base) {
   return absl::StrFormat("%s.%02dx", Thousands(hundredths / 100), hundredths % 100);
 }
 
-// The flags of `kvasir plan` that give this very plan, beside the models.
-std::string FlagsText(const Solution& solution) {
+// The command that makes this very plan.
+std::string AgainText(const std::string& models, const Solution& solution) {
   const PlanOptions& o = solution.options;
-  std::string text =
-      absl::StrFormat("--tp %d --dcp %d --kv-memory %d --context %d --min-requests %d", o.tp, o.dcp,
-                      solution.planned.plan.arena_bytes.value(), solution.context_tokens, o.min_requests);
-  if (o.cache_dtype != "auto") text += " --kv-cache-dtype " + o.cache_dtype;
-  if (o.state_rollback != "auto") text += " --state-rollback " + o.state_rollback;
-  if (o.draft_context != kDraftSharded) text += " --draft-context " + o.draft_context;
-  if (solution.planned.plan.draft_tokens > 0)
-    text += absl::StrFormat(" --draft-tokens %d", solution.planned.plan.draft_tokens);
+  const PlanOptions usual;
+  std::string text = absl::StrFormat(
+      "kvasir plan %s --tp %d --dcp %d --kv-memory %d --context %d --min-requests %d", models, o.tp, o.dcp,
+      solution.planned.plan.arena_bytes.value(), solution.context_tokens, o.min_requests);
+  const auto number = [&text](const char* flag, std::int64_t value, std::int64_t unsaid) {
+    if (value != unsaid) text += absl::StrFormat(" --%s %d", flag, value);
+  };
+  const auto word = [&text](const char* flag, const std::string& value, const std::string& unsaid) {
+    if (value != unsaid) text += absl::StrFormat(" --%s %s", flag, value);
+  };
+  number("max-requests", o.max_requests, DefaultMaxRequests(o.min_requests));
+  number("interleave", o.interleave, usual.interleave);
+  number("block-tokens", o.block_tokens, usual.block_tokens);
+  number("prefill-chunk", o.prefill_chunk, usual.prefill_chunk);
+  word("target-backend", o.target_backend, usual.target_backend);
+  word("draft-backend", o.draft_backend, usual.draft_backend);
+  word("kv-cache-dtype", o.cache_dtype, usual.cache_dtype);
+  word("state-rollback", o.state_rollback, usual.state_rollback);
+  word("draft-context", o.draft_context, usual.draft_context);
+  number("draft-tokens", solution.planned.plan.draft_tokens, 0);
   return text;
 }
 
@@ -66,28 +78,41 @@ void ShowAtBest(const Console& console, const SolveQuestion& question, const Sol
 }
 
 // Only at the device's best is there an answer: it comes first, then what stands against it.
-void ShowMayFit(const Console& console, const SolveQuestion& question, const SolveAnswer& answer) {
+void ShowMayFit(const Console& console, const SolveQuestion& question, const std::string& models,
+                const SolveAnswer& answer) {
   const Solution& best = *answer.at_best;
   const Plan& plan = best.planned.plan;
+  const std::string most = BytesText(plan.arena_bytes.value());
   console.out << Inked(console, Ink::kBold, "may fit")
-              << absl::StrFormat("   %s: TP %d × DCP %d, if %s per rank are left for caches\n\n",
-                                 GoalText(question.goal, best.value), plan.topology.tp, plan.topology.dcp,
-                                 BytesText(plan.arena_bytes.value()));
+              << absl::StrFormat(
+                     "   %s: TP %d × DCP %d, if %s per rank are left for caches\n\n",
+                     GoalText(question.goal, best.value), plan.topology.tp, plan.topology.dcp,
+                     answer.needed.has_value() ? BytesText(answer.needed->value()) + " or more" : most);
+  if (answer.needed.has_value())
+    console.out << absl::StrFormat("  at best  %s per rank are left, and %s fit\n", most,
+                                   Counted(best.requests, "request"));
   const NoSolution& why = answer.why_not;
   std::string worst = why.device;
   if (why.misfit.has_value()) worst = "short by " + BytesText(why.misfit->shortfall.value()) + " per rank";
   if (!worst.empty()) console.out << "  at worst " << worst << "\n";
-  console.out << "  flags    " << FlagsText(best) << "\n";
+  console.out << "  again    " << AgainText(models, best) << "\n";
 }
 
 void ShowWhyNot(const Console& console, const SolveQuestion& question, const NoSolution& why) {
   if (why.misfit.has_value()) {
     ShowDoesNotFit(console, *why.misfit);
+    if (question.device.has_value())
+      console.out << "\nThe memory is what the device leaves at most, weights and graphs at their least.\n";
   } else if (!why.device.empty()) {
     console.out << Inked(console, Ink::kBad, "does not fit") << "   " << why.device << "\n";
   } else {
     ShowRefusals(console, question.base, Refusals{why.refusals});
   }
+}
+
+// Changes are answered with the least that a device leaves.
+const char* HeadWithout(const SolveQuestion& question) {
+  return question.device.has_value() ? "Certain with" : "Possible with";
 }
 
 void ShowInstead(const Console& console, const SolveQuestion& question, const SolveAnswer& answer) {
@@ -99,7 +124,8 @@ void ShowInstead(const Console& console, const SolveQuestion& question, const So
          answer.solution.has_value() ? GainText(question.goal, change.value, answer.solution->value) : ""});
   }
   console.out << "\n"
-              << Inked(console, Ink::kBold, answer.solution.has_value() ? "Better with" : "Possible with")
+              << Inked(console, Ink::kBold,
+                       answer.solution.has_value() ? "Better with" : HeadWithout(question))
               << "\n"
               << table.Text(2);
 }
@@ -114,8 +140,10 @@ Json OptionsJson(const Solution& solution) {
           {"kv_memory_bytes", solution.planned.plan.arena_bytes.value()},
           {"context_tokens", solution.context_tokens},
           {"min_requests", o.min_requests},
+          {"max_requests", o.max_requests},
           {"cache_dtype", o.cache_dtype},
           {"state_rollback", StateRollbackName(solution.planned.plan.rollback)},
+          {"draft_context", o.draft_context},
           {"draft_tokens", solution.planned.plan.draft_tokens}};
 }
 
@@ -133,11 +161,11 @@ Json WhyNotJson(const NoSolution& why) {
 
 }  // namespace
 
-void ShowSolution(const Console& console, const SolveQuestion& question, const SolveAnswer& answer,
-                  bool kept) {
+void ShowSolution(const Console& console, const SolveQuestion& question, const std::string& models,
+                  const SolveAnswer& answer, bool kept) {
   if (!answer.solution.has_value()) {
     if (answer.at_best.has_value()) {
-      ShowMayFit(console, question, answer);
+      ShowMayFit(console, question, models, answer);
     } else {
       ShowWhyNot(console, question, answer.why_not);
     }
@@ -159,13 +187,15 @@ void ShowSolution(const Console& console, const SolveQuestion& question, const S
         std::string(question.device->title));
   }
   if (answer.at_best.has_value()) ShowAtBest(console, question, *answer.at_best);
-  console.out << "  flags    " << FlagsText(solution) << "\n";
+  console.out << "  again    " << AgainText(models, solution) << "\n";
   ShowInstead(console, question, answer);
   if (kept) console.out << absl::StrFormat("\nNext     kvasir explain %s      why each of these\n", id);
 }
 
 std::string SolutionJson(const SolveQuestion& question, const SolveAnswer& answer) {
-  const char* verdict = answer.why_not.refusals.empty() ? "does_not_fit" : "refused";
+  const char* verdict = answer.at_best.has_value()        ? "may_fit"
+                        : answer.why_not.refusals.empty() ? "does_not_fit"
+                                                          : "refused";
   Json json = {{"schema", "kvasir.solve/1"},
                {"goal", SolveGoalName(question.goal)},
                {"verdict", answer.solution.has_value() ? "solved" : verdict},
@@ -180,6 +210,8 @@ std::string SolutionJson(const SolveQuestion& question, const SolveAnswer& answe
   } else {
     json["why_not"] = WhyNotJson(answer.why_not);
   }
+  json["needed_bytes"] = nullptr;
+  if (answer.needed.has_value()) json["needed_bytes"] = answer.needed->value();
   json["at_best"] = nullptr;
   if (answer.at_best.has_value()) {
     json["at_best"] = {{"value", answer.at_best->value},

@@ -9,9 +9,9 @@
 
 namespace kvasir::cli {
 
-// `kept`: other commands find the plan by its id.
-void ShowSolution(const Console& console, const SolveQuestion& question, const SolveAnswer& answer,
-                  bool kept);
+// `models`: the flags that name them. `kept`: other commands find the plan by its id.
+void ShowSolution(const Console& console, const SolveQuestion& question, const std::string& models,
+                  const SolveAnswer& answer, bool kept);
 
 // Schema kvasir.solve/1 (docs/formats/plan_json.md).
 [[nodiscard]] std::string SolutionJson(const SolveQuestion& question, const SolveAnswer& answer);

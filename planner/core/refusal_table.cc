@@ -149,7 +149,7 @@ constexpr RuleRow kTable[] = {
      "TARGET_NOT_CAUSAL",
      "layers[].behaviour.causal",
      "A target that sees later tokens while it verifies would not decode what it decodes without a draft.",
-     "target layers {subjects} are not causal",
+     "{subjects} are not causal",
      {"make the target's layers causal; only a draft's block may be non-causal"}},
     {RuleId::kDraftMissing,
      "DRAFT_MISSING",

@@ -16,7 +16,7 @@ namespace kvasir {
 struct CapacityRow {
   std::int64_t context_tokens = 0;
   std::int64_t requests = 0;             // admitted into an empty arena
-  std::int64_t guaranteed_requests = 0;  // under any churn: with (pools + 1) parents fewer
+  std::int64_t guaranteed_requests = 0;  // under any churn, of those that wait: (pools + 1) parents fewer
   Bytes bytes_per_request;               // per rank: its blocks at their stride
   friend bool operator==(const CapacityRow&, const CapacityRow&) = default;
 };

@@ -5,7 +5,9 @@
 
 #include "common/base/insert_sorted.h"
 #include "common/base/limits.h"
+#include "planner/core/canonical.h"
 #include "planner/core/capacity.h"
+#include "planner/core/validated.h"
 #include "planner/questions/changes.h"
 #include "planner/questions/solve_one.h"
 #include "planner/rulesets/make_plan.h"
@@ -17,6 +19,9 @@ struct GoalWord {
   SolveGoal goal;
   std::string_view word;
 };
+// Rules do not depend on the amount.
+constexpr std::int64_t kAnyMemory = std::int64_t{1} << 30;
+
 constexpr GoalWord kGoals[] = {{SolveGoal::kContext, "context"},
                                {SolveGoal::kRequests, "requests"},
                                {SolveGoal::kRanks, "ranks"},
@@ -106,14 +111,21 @@ Tried TryToPlan(const PlanQuestion& question) {
   return solution;
 }
 
+std::optional<NoSolution> SetMemory(const SolveQuestion& question, PlanQuestion& asked) {
+  if (!question.device.has_value() || question.goal == SolveGoal::kMemory) return std::nullopt;
+  asked.options.kv_memory_bytes = {kAnyMemory};
+  std::variant<Validated, Refusals> checked = Validate(Canonicalize(RequestOf(asked)));
+  if (auto* refused = std::get_if<Refusals>(&checked))
+    return NoSolution{.refusals = std::move(refused->refusals), .misfit = std::nullopt, .device = {}};
+  const absl::Status memory = SetMemoryOf(*question.device, question.end, asked);
+  if (memory.ok()) return std::nullopt;
+  return NoSolution{.refusals = {}, .misfit = std::nullopt, .device = std::string(memory.message())};
+}
+
 Tried SolveOne(const SolveQuestion& question, const GoOn& go_on) {
   if (question.goal == SolveGoal::kRanks) return WithValue(question.goal, SolveRanks(question, go_on));
   PlanQuestion asked = question.base;
-  if (question.device.has_value() && question.goal != SolveGoal::kMemory) {
-    const absl::Status memory = SetMemoryOf(*question.device, question.end, asked);
-    if (!memory.ok())
-      return NoSolution{.refusals = {}, .misfit = std::nullopt, .device = std::string(memory.message())};
-  }
+  if (std::optional<NoSolution> none = SetMemory(question, asked)) return *std::move(none);
   PlanQuestion too_much = asked;
   AskTooMuch(question.goal, too_much.options);
   Tried tried = TryToPlan(too_much);
@@ -129,6 +141,22 @@ Tried SolveOne(const SolveQuestion& question, const GoOn& go_on) {
   Ask(question.goal, *best, asked.options);
   return WithValue(question.goal, TryToPlan(asked));
 }
+
+namespace {
+
+// The least memory of a rank for the same plan; none where the goal is a most.
+std::optional<Bytes> NeededFor(const Solution& best, const SolveQuestion& question) {
+  if (question.goal != SolveGoal::kRanks) return std::nullopt;
+  PlanQuestion asked = question.base;
+  asked.options = best.options;
+  AskTooMuch(SolveGoal::kMemory, asked.options);
+  const Tried tried = TryToPlan(asked);
+  const auto* none = std::get_if<NoSolution>(&tried);
+  if (none == nullptr || !none->misfit.has_value()) return std::nullopt;
+  return none->misfit->needed;
+}
+
+}  // namespace
 
 SolveAnswer Solve(const SolveQuestion& question, const GoOn& go_on) {
   SolveAnswer answer;
@@ -147,6 +175,11 @@ SolveAnswer Solve(const SolveQuestion& question, const GoOn& go_on) {
         solution != nullptr &&
         (!answer.solution.has_value() || IsBetter(question.goal, solution->value, answer.solution->value));
     if (better) answer.at_best = std::move(*solution);
+    // Where not even the most is enough, that is why; what the least lacks says little then.
+    if (auto* none = std::get_if<NoSolution>(&other); none != nullptr && !answer.solution.has_value())
+      answer.why_not = std::move(*none);
+    if (answer.at_best.has_value() && !answer.solution.has_value())
+      answer.needed = NeededFor(*answer.at_best, question);
   }
   const auto is_better = [&question](const ChangedSolution& a, const ChangedSolution& b) {
     return IsBetter(question.goal, a.value, b.value);

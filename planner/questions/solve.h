@@ -59,7 +59,8 @@ struct ChangedSolution {
 struct SolveAnswer {
   std::optional<Solution> solution;
   std::optional<Solution> at_best;  // with a device: where it leaves as much as it can; nullopt: no better
-  NoSolution why_not;               // where there is none
+  NoSolution why_not;  // where there is none; with a device, and no at_best: at the most that it leaves
+  std::optional<Bytes> needed;  // kRanks, where there is at_best alone: what each of its ranks must have
   std::vector<ChangedSolution> instead;  // changes that make the answer better, best first
 };
 

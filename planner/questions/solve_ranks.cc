@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "common/base/limits.h"
@@ -24,11 +25,7 @@ Tried TryRanks(const SolveQuestion& question, std::int64_t tp, std::int64_t dcp)
   PlanQuestion asked = question.base;
   asked.options.tp = tp;
   asked.options.dcp = dcp;
-  if (question.device.has_value()) {
-    const absl::Status memory = SetMemoryOf(*question.device, question.end, asked);
-    if (!memory.ok())
-      return NoSolution{.refusals = {}, .misfit = std::nullopt, .device = std::string(memory.message())};
-  }
+  if (std::optional<NoSolution> none = SetMemory(question, asked)) return *std::move(none);
   return TryToPlan(asked);
 }
 

@@ -14,6 +14,11 @@ namespace kvasir {
 inline constexpr std::string_view kDraftSharded = "sharded";
 inline constexpr std::string_view kDraftReplicated = "replicated";
 
+// As many run together as must fit; and at least 16.
+[[nodiscard]] constexpr std::int64_t DefaultMaxRequests(std::int64_t min_requests) {
+  return min_requests > 16 ? min_requests : 16;
+}
+
 struct PlanOptions {
   std::string ruleset = "native";
   std::int64_t tp = 1;

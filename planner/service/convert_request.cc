@@ -75,9 +75,8 @@ absl::Status TakeNumbers(const plan::v1::PlanOptions& wire, PlanOptions& options
   if (wire.request_count_min() != 0) {
     options.min_requests = wire.request_count_min();
   }
-  if (wire.request_count_max() != 0) {
-    options.max_requests = wire.request_count_max();
-  }
+  options.max_requests =
+      wire.request_count_max() != 0 ? wire.request_count_max() : DefaultMaxRequests(options.min_requests);
   options.prefill_chunk = wire.prefill_chunk_tokens();
   options.draft_tokens = wire.draft_tokens();
   options.block_tokens = wire.block_tokens();

@@ -121,6 +121,7 @@ absl::Status MarkovChain(const MarkovChainOp& op) {
       if (op.confidence != nullptr) {
         float raw = 0;
         Project(op.confidence, op.confidence_bias, 1, {h, op.confidence_markov ? e : e.first(0)}, &raw);
+        if (!std::isfinite(raw)) *op.fault = 1;  // weights that are no numbers; drafting would silently stop
         op.confidences[row] = Sigmoid(raw);
       }
       op.drafted[row] = Draft(op, b, row);

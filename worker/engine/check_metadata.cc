@@ -122,7 +122,14 @@ absl::Status CheckStates(const GroupContext& at, const Plan& plan, const PassSha
   for (std::int64_t request = 0; request < shape.requests; ++request) {
     const auto first = group.bounds.begin() + request * shape.query_rows;
     const bool live = std::any_of(first, first + shape.query_rows, [](std::int64_t b) { return b > 0; });
-    if (live) KVASIR_RETURN_IF_ERROR(CheckStateRequest(at, shape, group, request));
+    if (!live) continue;
+    KVASIR_RETURN_IF_ERROR(CheckStateRequest(at, shape, group, request));
+    // What is replayed stands before the request's first row.
+    const std::int64_t replays = group.replays[static_cast<std::size_t>(request)];
+    if (replays > 0 && replays >= *first) {
+      return Refuse(at, "replays", static_cast<std::size_t>(request), replays,
+                    absl::StrFormat("fewer than %d, the first row's bound", *first));
+    }
   }
   return absl::OkStatus();
 }

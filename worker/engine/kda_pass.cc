@@ -113,8 +113,8 @@ void LayerPass::Kda(const KdaLayer& layer, const GroupInputs& group) {
   const std::int64_t rows = c_.shape.rows();
   const std::int64_t width = layer.width();
   const std::int64_t dim = layer.shape.head_dim;
-  const bool speculates = layer.has_ring && c_.shape.pass != Pass::kTargetPrefill;
-  if (speculates) Replay(layer, group);
+  const bool decodes_with_ring = layer.has_ring && c_.shape.pass != Pass::kTargetPrefill;
+  if (decodes_with_ring) Replay(layer, group);
   Convolve(layer, group);
   Gates(layer);
   list_.push_back(KdaStepOp{.q = s.qkv,
@@ -127,7 +127,7 @@ void LayerPass::Kda(const KdaLayer& layer, const GroupInputs& group) {
                             .state = layer.state,
                             .ring_decay = layer.ring_decay,
                             .ring_beta = layer.ring_beta,
-                            .keeps_rows = speculates,
+                            .keeps_rows = decodes_with_ring,
                             .dtype = layer.dtype,
                             .block_table = group.block_table,
                             .bounds = group.bounds,

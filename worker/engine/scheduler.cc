@@ -64,7 +64,7 @@ class SchedulerImpl final : public Scheduler {
   [[nodiscard]] StepKind KindOf(const Sequence& sequence) const;
   [[nodiscard]] std::int64_t FreeSeat() const;
   [[nodiscard]] std::vector<Sequence*> SequencesOf(StepKind kind);
-  [[nodiscard]] std::optional<ParentMove> Compact();
+  [[nodiscard]] std::optional<ParentMove> Compact(std::optional<std::int64_t> waiting_limit);
   [[nodiscard]] StepSequence PartOf(Sequence& sequence, StepKind kind);
   [[nodiscard]] absl::Status CheckOutcome(const StepOutcome& outcome) const;
   [[nodiscard]] SequenceProgress Advance(Sequence& sequence, StepKind kind, const StepSequence& part,
@@ -191,17 +191,18 @@ StepSequence SchedulerImpl::PartOf(Sequence& sequence, StepKind kind) {
   return part;
 }
 
-std::optional<ParentMove> SchedulerImpl::Compact() {
-  const std::optional<std::int64_t> limit = std::exchange(waiting_limit_, std::nullopt);
-  if (!limit.has_value() || running() >= plan_.max_requests) return std::nullopt;
+std::optional<ParentMove> SchedulerImpl::Compact(std::optional<std::int64_t> waiting_limit) {
+  if (!waiting_limit.has_value() || running() >= plan_.max_requests) return std::nullopt;
   std::vector<SequenceTable*> tables;
   tables.reserve(sequences_.size());
   for (auto& [id, sequence] : sequences_) tables.push_back(&sequence.table);
-  return tables_.Compact(*limit, tables);
+  return tables_.Compact(*waiting_limit, tables);
 }
 
 std::optional<StepPlan> SchedulerImpl::NextStep() {
   KVASIR_CHECK(!out_.has_value());
+  // Whether or not there is a step: the hint does not outlive the request.
+  const std::optional<std::int64_t> waiting_limit = std::exchange(waiting_limit_, std::nullopt);
   StepPlan step{.epoch = epoch_, .plan_id = plan_id_, .step = next_step_};
   std::vector<Sequence*> chosen;
   for (std::size_t i = 0; i < kTurns.size() && chosen.empty(); ++i) {
@@ -210,7 +211,7 @@ std::optional<StepPlan> SchedulerImpl::NextStep() {
     turn_ = (turn_ + 1) % kTurns.size();
   }
   if (chosen.empty()) return std::nullopt;
-  step.move = Compact();
+  step.move = Compact(waiting_limit);
   for (Sequence* sequence : chosen) step.sequences.push_back(PartOf(*sequence, step.kind));
   step.zero_parents = tables_.TakeParentsToZero();
   ++next_step_;

@@ -57,8 +57,11 @@ std::string KeyFigures(const Planned& planned) {
   const Plan& plan = planned.plan;
   const CapacityRow row = CapacityAt(plan, plan.context_tokens);
   std::string out = "<dl class=\"key\">\n";
+  const std::string churn = absl::StrFormat("%s under any churn", Thousands(row.guaranteed_requests));
+  const std::string batch =
+      absl::StrFormat("; batches of %s, by --max-requests", Thousands(plan.max_requests));
   out += Fact("Requests at a time", Thousands(row.requests),
-              absl::StrFormat("%s under any churn", Thousands(row.guaranteed_requests)));
+              row.requests > plan.max_requests ? churn + batch : churn);
   out += Fact("Each takes, per rank", BytesText(row.bytes_per_request.value()),
               absl::StrFormat("of %s tokens", Thousands(plan.context_tokens)));
   out += Fact("Longest single request", Thousands(planned.report.longest_context_tokens),

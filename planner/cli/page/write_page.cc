@@ -29,12 +29,11 @@ std::string CommandOf(const CommandLine& line) {
   return JoinCommand(words);
 }
 
-// The alternatives at the page's lengths: those lengths are asked for in place of the question's own.
-std::vector<Alternative> AtStops(PlanQuestion question, const Planned& planned) {
+// The same alternatives as in the answer, at the page's lengths.
+std::vector<Alternative> AtStops(const PlanQuestion& question, const Planned& planned) {
   Report report = planned.report;
-  question.options.contexts = PageStops(planned.plan, report.capacity);
   report.capacity.clear();
-  for (const std::int64_t context : question.options.contexts)
+  for (const std::int64_t context : PageStops(planned.plan, planned.report.capacity))
     report.capacity.push_back(CapacityAt(planned.plan, context));
   return FindAlternatives(question, report);
 }

@@ -14,8 +14,6 @@ namespace {
 
 // Far above any arena that a request may have, and far enough from 2^63 for the search's sums.
 constexpr std::int64_t kArenaSearchMax = std::int64_t{1} << 60;
-// More requests than this are not looked for.
-constexpr std::int64_t kRequestsSearchMax = std::int64_t{1} << 20;
 
 // The largest value in [low, high] that `fits`, which holds up to some value and not beyond; low - 1 if none
 // does.
@@ -73,10 +71,11 @@ void OfferRollback(const Packed& packed, const std::vector<std::size_t>& variant
   for (std::size_t i = 0; i < packed.variants.size(); ++i) {
     if (std::find(variants.begin(), variants.end(), i) != variants.end()) continue;
     const PackedVariant& variant = packed.variants[i];
-    const std::int64_t requests = LargestThat(question.min_requests, kRequestsSearchMax, [&](std::int64_t n) {
-      return Fits(packed, variant, {question.arena_bytes, question.context_tokens, n});
-    });
-    if (requests < question.min_requests) continue;
+    const SizedVariant sized = SizeVariant(packed, variant, ProblemOf(packed, variant, question));
+    if (!sized.solution.has_value()) continue;
+    const std::int64_t requests =
+        CapacityAt(sized.loads, sized.parents, question.context_tokens, packed.request().prefill_chunk)
+            .requests;
     const std::string word(StateRollbackName(variant.rollback));
     out.remedies.push_back({.field = "rollback",
                             .value = word,

@@ -11,28 +11,7 @@
 namespace kvasir::native {
 namespace {
 
-struct Option {
-  std::optional<SizeSolution> solution;
-  std::vector<PoolLoad> loads;
-  std::int64_t parents = 0;
-};
-
-Option SolveVariant(const Packed& packed, const PackedVariant& variant, const SearchProblem& problem) {
-  Option option{.solution = Solve(problem), .loads = {}, .parents = 0};
-  if (!option.solution.has_value()) return option;
-  const std::int64_t parent = option.solution->key.parent_bytes;
-  option.parents = problem.arena_bytes / parent;
-  for (std::size_t i = 0; i < variant.pools.size(); ++i) {
-    const PoolSize& size = option.solution->pools[i];
-    option.loads.push_back(
-        {.demand = DemandOf(packed, variant.pools[i], i, variant.pools[i].blocks[size.block]),
-         .stride_bytes = parent / size.blocks_per_parent,
-         .blocks_per_parent = size.blocks_per_parent});
-  }
-  return option;
-}
-
-std::vector<CapacityRow> Capacities(const Packed& packed, const Option& option) {
+std::vector<CapacityRow> Capacities(const Packed& packed, const SizedVariant& option) {
   std::vector<CapacityRow> rows;
   for (const std::int64_t context : ReportContexts(packed.request())) {
     rows.push_back(CapacityAt(option.loads, option.parents, context, packed.request().prefill_chunk));
@@ -58,12 +37,12 @@ std::vector<std::size_t> AllowedVariants(const Packed& packed) {
 
 // More sequences of the context first, then fewer bytes, then the earlier variant: snapshots before replay.
 std::optional<std::size_t> Choose(const Packed& packed, const std::vector<std::size_t>& allowed,
-                                  const std::vector<Option>& options) {
+                                  const std::vector<SizedVariant>& options) {
   const PlanRequest& request = packed.request();
   std::optional<std::size_t> best;
   std::tuple<std::int64_t, Bytes> best_key;
   for (const std::size_t place : allowed) {
-    const Option& option = options[place];
+    const SizedVariant& option = options[place];
     if (!option.solution.has_value()) continue;
     const CapacityRow row =
         CapacityAt(option.loads, option.parents, request.context_tokens, request.prefill_chunk);
@@ -75,7 +54,7 @@ std::optional<std::size_t> Choose(const Packed& packed, const std::vector<std::s
   return best;
 }
 
-std::vector<RollbackOption> Describe(const Packed& packed, const std::vector<Option>& options,
+std::vector<RollbackOption> Describe(const Packed& packed, const std::vector<SizedVariant>& options,
                                      std::size_t chosen) {
   if (!packed.grouped.validated.rolls_back) return {};
   std::vector<RollbackOption> out;
@@ -95,12 +74,12 @@ std::vector<RollbackOption> Describe(const Packed& packed, const std::vector<Opt
 }  // namespace
 
 std::variant<Sized, DoesNotFit> SizeArena(Packed packed) {
-  std::vector<Option> options;
+  std::vector<SizedVariant> options;
   std::vector<std::int64_t> bounds;
   for (const PackedVariant& variant : packed.variants) {
     const SearchProblem problem = ProblemOf(packed, variant, QuestionOf(packed));
     bounds.push_back(problem.parent_bytes_max);
-    options.push_back(SolveVariant(packed, variant, problem));
+    options.push_back(SizeVariant(packed, variant, problem));
   }
   const std::vector<std::size_t> allowed = AllowedVariants(packed);
   const std::optional<std::size_t> chosen = Choose(packed, allowed, options);

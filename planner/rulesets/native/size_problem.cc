@@ -91,6 +91,21 @@ std::optional<SizeSolution> Solve(const SearchProblem& problem) {
   return solution.has_value() ? solution : FindSizes(problem);
 }
 
+SizedVariant SizeVariant(const Packed& packed, const PackedVariant& variant, const SearchProblem& problem) {
+  SizedVariant sized{.solution = Solve(problem), .loads = {}, .parents = 0};
+  if (!sized.solution.has_value()) return sized;
+  const std::int64_t parent = sized.solution->key.parent_bytes;
+  sized.parents = problem.arena_bytes / parent;
+  for (std::size_t i = 0; i < variant.pools.size(); ++i) {
+    const PoolSize& size = sized.solution->pools[i];
+    sized.loads.push_back(
+        {.demand = DemandOf(packed, variant.pools[i], i, variant.pools[i].blocks[size.block]),
+         .stride_bytes = parent / size.blocks_per_parent,
+         .blocks_per_parent = size.blocks_per_parent});
+  }
+  return sized;
+}
+
 bool Fits(const Packed& packed, const PackedVariant& variant, const SizeQuestion& question) {
   return FindAnySizes(ProblemOf(packed, variant, question)).has_value();
 }

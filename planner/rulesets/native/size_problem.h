@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
+#include "planner/core/capacity.h"
 #include "planner/core/packed.h"
 #include "planner/rulesets/native/size_search.h"
 
@@ -29,6 +31,15 @@ void PreferFewParts(SearchProblem& problem);
 
 // The best sizes with few parts; with any number of parts where those do not fit; nullopt if nothing fits.
 [[nodiscard]] std::optional<SizeSolution> Solve(const SearchProblem& problem);
+
+// A variant with its best sizes; nothing but zeros where no sizes fit.
+struct SizedVariant {
+  std::optional<SizeSolution> solution;
+  std::vector<PoolLoad> loads;
+  std::int64_t parents = 0;
+};
+[[nodiscard]] SizedVariant SizeVariant(const Packed& packed, const PackedVariant& variant,
+                                       const SearchProblem& problem);
 
 // Does anything fit?
 [[nodiscard]] bool Fits(const Packed& packed, const PackedVariant& variant, const SizeQuestion& question);

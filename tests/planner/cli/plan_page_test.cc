@@ -40,6 +40,13 @@ json DataOf(const std::string& page) {
   return json::parse(page.substr(at, page.find("</script>", at) - at), nullptr, false);
 }
 
+// "1008,2016,...": `count` lengths that no slider stops at.
+std::string Lengths(std::int64_t count) {
+  std::string text;
+  for (std::int64_t i = 1; i <= count; ++i) text += (i == 1 ? "" : ",") + std::to_string(i * 1008);
+  return text;
+}
+
 class PlanPageTest : public RunCliTest {
  protected:
   PlanPageTest() { fs::create_directories(root_); }
@@ -89,9 +96,11 @@ std::vector<Case> Cases() {
       {"small", CommandOf("plan", kDemo, {"--kv-memory", "8MiB"}), kExitOk, "fits", "✓</span> Fits"},
       {"one token", CommandOf("plan", kDemo, {"--kv-memory", "8MiB", "--context", "1"}), kExitOk, "fits",
        "✓</span> Fits"},
+      {"many lengths", CommandOf("plan", kKimi, {"--kv-memory", "46.8GiB", "--context", Lengths(60)}),
+       kExitOk, "fits", "✓</span> Fits"},
       {"too little", CommandOf("plan", kKimi, {"--kv-memory", "400MiB", "--context", "1m"}), kExitDoesNotFit,
        "does_not_fit", "▲</span> Does not fit"},
-      {"nothing fits", CommandOf("plan", kDemo, {"--kv-memory", "1"}), kExitDoesNotFit, "does_not_fit",
+      {"nothing fits", CommandOf("plan", kDemo, {"--kv-memory", "4096"}), kExitDoesNotFit, "does_not_fit",
        "▲</span> Does not fit"},
       {"one refusal", CommandOf("plan", kKimi, {"--kv-memory", "40GiB", "--draft-backend", "flashmla"}),
        kExitRefused, "refused", "✕</span> Refused"},
@@ -157,6 +166,8 @@ TEST_F(PlanPageTest, StopsAgreeWithTheCapacityTable) {
     const json data = DataOf(Page(c.words, c.code));
     const json& plan = data["plan"];
     EXPECT_EQ(data["stops"].back()["context_tokens"], plan["context_tokens"]);
+    for (const json& stop : data["stops"])
+      EXPECT_EQ(stop["alternatives"].size(), plan["alternatives"].size()) << stop;
     for (const json& row : plan["capacity"]) {
       const auto stop = std::find_if(data["stops"].begin(), data["stops"].end(), [&](const json& s) {
         return s["context_tokens"] == row["context_tokens"];

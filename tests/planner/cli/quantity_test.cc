@@ -58,6 +58,14 @@ TEST(ParseContexts, UnitsAndMax) {
   }
 }
 
+// One number as our own output writes it, which as a list would be of lengths that nobody asks for.
+TEST(ParseContexts, ACommaSeparatesLengthsAndNotThousands) {
+  EXPECT_THAT(ParseContexts("131,072"), StatusIs(absl::StatusCode::kInvalidArgument, "write 131072"));
+  EXPECT_THAT(ParseContexts("1,048,576"), StatusIs(absl::StatusCode::kInvalidArgument, "write 1048576"));
+  KVASIR_EXPECT_OK(ParseContexts("4096,128"));
+  KVASIR_EXPECT_OK(ParseContexts("64,128k"));
+}
+
 TEST(Text, Bytes) {
   EXPECT_EQ(BytesText(0), "0 B");
   EXPECT_EQ(BytesText(1023), "1023 B");

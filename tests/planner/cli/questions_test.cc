@@ -119,12 +119,12 @@ TEST_F(QuestionsTest, ASolutionIsAPlanThatCanBeMadeAgain) {
       Run(CommandOf("solve", kKimi, {"context", "--kv-memory", "20GiB", "--requests", "64"}));
   EXPECT_EQ(solved.code, kExitOk);
   testing::ExpectGolden("cli/solve_context.txt", solved.out);
-  const std::string head = "  flags    ";
+  const std::string head = "  again    kvasir ";
   const std::size_t at = solved.out.find(head) + head.size();
-  std::vector<std::string> words = {"plan",           "--target", "kimi-k3", "--draft",
-                                    "kimi-k3-dspark", "--output", "json"};
-  std::istringstream flags(solved.out.substr(at, solved.out.find('\n', at) - at));
-  for (std::string word; flags >> word;) words.push_back(word);
+  std::vector<std::string> words;
+  std::istringstream command(solved.out.substr(at, solved.out.find('\n', at) - at));
+  for (std::string word; command >> word;) words.push_back(word);
+  words.insert(words.end(), {"--output", "json"});
   const Answer again = Run(words);
   EXPECT_EQ(again.code, kExitOk) << again.err;
   EXPECT_THAT(solved.out, HasSubstr(Json(again)["plan_id"].get<std::string>().substr(0, 12)));
@@ -214,6 +214,37 @@ TEST_F(QuestionsTest, WhatCannotBeSolvedSaysWhy) {
   EXPECT_EQ(Json(refused)["verdict"], "refused");
   EXPECT_FALSE(Json(refused)["why_not"]["refusals"].empty());
   EXPECT_FALSE(Json(refused)["instead"].empty());
+}
+
+// Rules are judged before any memory; and no number of ranks is named that could not be.
+TEST_F(QuestionsTest, ADevicesQuestionBreaksRulesToo) {
+  const std::vector<std::string> models = {"--target", "kimi-k3", "--draft", "kimi-k3-dspark"};
+  const Answer heads = Run(CommandOf("solve", models, {"requests", "--gpu", "h200", "--tp", "3"}));
+  EXPECT_EQ(heads.code, kExitRefused);
+  EXPECT_THAT(heads.out, HasSubstr("HEADS_NOT_DIVISIBLE_BY_TP"));
+  const Answer many =
+      Run(CommandOf("solve", models, {"ranks", "--gpu", "h200", "--gpus", "15", "--context", "8k"}));
+  EXPECT_EQ(many.code, kExitDoesNotFit);
+  EXPECT_THAT(many.out, AllOf(HasSubstr("each of 8 ranks"), Not(HasSubstr("divide"))));
+}
+
+TEST_F(QuestionsTest, WhatMayFitSaysWhatItNeeds) {
+  const std::vector<std::string> asked = {"solve",          "ranks", "--target",  "kimi-k3", "--draft",
+                                          "kimi-k3-dspark", "--gpu", "h200",      "--gpus",  "16",
+                                          "--requests",     "64",    "--context", "128k"};
+  std::vector<std::string> for_programs = asked;
+  for_programs.insert(for_programs.end(), {"--output", "json"});
+  const nlohmann::json json = Json(Run(for_programs));
+  EXPECT_EQ(json["verdict"], "may_fit");
+  const auto needed = json["needed_bytes"].get<std::int64_t>();
+  EXPECT_LT(needed, json["at_best"]["options"]["kv_memory_bytes"].get<std::int64_t>());
+  // So much is enough, and a byte less is not.
+  for (const std::int64_t bytes : {needed, needed - 1}) {
+    const Answer plan =
+        Run({"plan", "--target", "kimi-k3", "--draft", "kimi-k3-dspark", "--tp", "16", "--dcp", "16",
+             "--kv-memory", std::to_string(bytes), "--context", "128k", "--min-requests", "64"});
+    EXPECT_EQ(plan.code, bytes == needed ? kExitOk : kExitDoesNotFit) << plan.out;
+  }
 }
 
 TEST_F(QuestionsTest, AGridInOneTable) {

@@ -147,7 +147,15 @@ TEST_F(RunCliTest, BadUsage) {
            Case{{"plan", "--targt", "x"}, "did you mean --target?"},
            Case{{"plan", "--target", "kimi-k4", "--kv-memory", "1GiB"}, "nearest: kimi-k2"},
            Case{{"plan", "--target", "/etc/hostname", "--kv-memory", "1GiB"}, "--target:"},
-           Case{{"plan", "--target", "demo-target", "--kv-memory", "1XB"}, "unknown unit"},
+           Case{{"plan", "--target", "demo-target", "--kv-memory", "1XB"}, "unknown unit \"XB\""},
+           Case{{"plan", "--target", "demo-target", "--kv-memory", "30"}, "write a unit, like 30GiB"},
+           Case{{"plan", "--target", "demo-target", "--gpu", "h200"}, "--gpu h200: of ruleset native"},
+           Case{{"validate", "--target", "demo-target", "--gpu", "bogus"}, "--gpu bogus: of ruleset native"},
+           Case{{"plan", "--target", "demo-target", "--kv-memory", "1GiB", "--draft-tokens", "0"},
+                "--draft-tokens 0: expected 1 to 32"},
+           Case{{"plan", "--requests", "64"}, "did you mean --min-requests?"},
+           Case{{"plan", "--max-model-len", "64"}, "did you mean --context?"},
+           Case{{"solve", "requests", "--min-requests", "64"}, "did you mean --requests?"},
            Case{{"plan", "--target", "demo-target", "--kv-memory", "1GiB", "--context", "0"},
                 "context \"0\""},
            Case{{"plan", "--target", "demo-target", "--kv-memory", "1GiB", "--tp", "two"},
@@ -167,6 +175,41 @@ TEST_F(RunCliTest, BadUsage) {
     EXPECT_EQ(answer.out, "") << c.part;
     EXPECT_THAT(answer.err, HasSubstr(c.part));
   }
+}
+
+// Whoever redirects the text has no complaint for a plan.
+TEST_F(RunCliTest, WithoutAPlanThereIsNoText) {
+  for (const std::vector<std::string>& more : std::vector<std::vector<std::string>>{
+           {"--kv-memory", "1MiB"}, {"--kv-memory", "8MiB", "--draft-backend", "mine"}}) {
+    std::vector<std::string> args = CommandOf("plan", kDemo, more);
+    args.insert(args.end(), {"--output", "text"});
+    const Answer answer = Run(args);
+    EXPECT_NE(answer.code, kExitOk);
+    EXPECT_EQ(answer.out, "");
+    EXPECT_NE(answer.err, "");
+  }
+}
+
+// What another rollback is said to admit, it admits.
+TEST_F(RunCliTest, ARemedyOfAMisfitKeepsItsPromise) {
+  const std::vector<std::string> words = {
+      "plan", "--target",       "kimi-k3", "--draft",     "kimi-k3-dspark", "--tp",
+      "8",    "--dcp",          "8",       "--kv-memory", "46.8GiB",        "--context",
+      "8k",   "--min-requests", "150",     "--output",    "json",           "--state-rollback"};
+  std::vector<std::string> snapshots = words;
+  snapshots.emplace_back("snapshots");
+  const auto misfit = nlohmann::json::parse(Run(snapshots).out);
+  std::vector<std::string> replay = words;
+  replay.emplace_back("replay");
+  const auto plan = nlohmann::json::parse(Run(replay).out);
+  ASSERT_EQ(misfit["remedies"][0]["flag"], "--state-rollback");
+  EXPECT_EQ(misfit["remedies"][0]["requests"], plan["capacity"][0]["requests"]);
+}
+
+TEST_F(RunCliTest, ABatchIsNoSmallerThanWhatMustFit) {
+  std::vector<std::string> args = CommandOf("plan", kDemo, {"--kv-memory", "64MiB", "--min-requests", "20"});
+  args.insert(args.end(), {"--output", "text"});
+  EXPECT_THAT(Run(args).out, HasSubstr("max_requests=20"));
 }
 
 TEST_F(RunCliTest, HelpNamesEveryCommandAndFlag) {

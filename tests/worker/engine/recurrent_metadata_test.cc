@@ -170,6 +170,12 @@ INSTANTIATE_TEST_SUITE_P(
                    "replays[0] is 1, want 0 .. 0"},
         SpoiltCase{"replays", kR, [](PassMetadata& m) { m.groups[1].replays[0] = 5; },
                    "replays[0] is 5, want 0 .. 3"},
+        SpoiltCase{"replays_before_the_first_token", kR,
+                   [](PassMetadata& m) {
+                     m.groups[1].replays[0] = 3;
+                     m.groups[1].bounds[0] = 3;
+                   },
+                   "replays[0] is 3, want fewer than 3"},
         SpoiltCase{"reads_missing", kS, [](PassMetadata& m) { m.groups[1].reads.pop_back(); }, "1 reads"}),
     [](const auto& its) { return std::string(its.param.name); });
 

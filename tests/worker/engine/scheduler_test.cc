@@ -439,6 +439,17 @@ TEST(SchedulerTest, EmptiesAParentAStepForWhoeverWaits) {
   EXPECT_EQ(scheduler->free_parents(), 6);
 }
 
+// Asked where nothing runs, it is not remembered for others.
+TEST(SchedulerTest, ARequestThatIsGoneGetsNoRoom) {
+  const auto scheduler = MakeScheduler(MakeEnginePlan({.parents = 9, .one_pool = false}));
+  scheduler->MakeRoomFor(Request(20, 28));
+  EXPECT_FALSE(scheduler->NextStep().has_value());
+  for (int i = 0; i < 4; ++i) KVASIR_ASSERT_OK(scheduler->Join(Request(1, 3)));
+  KVASIR_ASSERT_OK(scheduler->Cancel(SequenceId(1)));
+  KVASIR_ASSERT_OK(scheduler->Cancel(SequenceId(2)));
+  EXPECT_FALSE(scheduler->NextStep()->move.has_value());
+}
+
 TEST(SchedulerTest, NothingMovesUnasked) {
   const auto scheduler = MakeScheduler(MakeEnginePlan({.parents = 9, .one_pool = false}));
   for (int i = 0; i < 4; ++i) KVASIR_ASSERT_OK(scheduler->Join(Request(1, 3)));
