@@ -17,9 +17,8 @@ namespace {
 std::string WordOr(std::int64_t value, const char* zero) { return value == 0 ? zero : std::to_string(value); }
 
 std::string MemoryText(const SweepPoint& point) {
-  const std::vector<std::int64_t>& bytes = point.options.kv_memory_bytes;
-  const std::string left = bytes.empty() ? "nothing" : BytesText(bytes.front());
-  return point.device.empty() ? left : absl::StrFormat("%s: %s", point.device, left);
+  if (!point.device.empty()) return std::string(point.device);  // what it leaves is a range
+  return BytesText(point.options.kv_memory_bytes.front());
 }
 
 // Columns that say which point it is; those that are the same everywhere are left out of the table.
@@ -45,9 +44,12 @@ bool Varies(const Column& column, const std::vector<SweepPoint>& points) {
   return false;
 }
 
+// With a device, what it admits at least and at most.
 std::string RequestsText(const SweepPoint& point) {
-  if (point.verdict != SweepVerdict::kFits) return "-";
-  return Thousands(point.requests) + (point.on_front ? "*" : " ");
+  if (point.verdict == SweepVerdict::kMayFit) return "0-" + Thousands(point.requests_most) + " ";
+  if (point.verdict != SweepVerdict::kFits) return "- ";
+  const std::string most = point.requests_most > point.requests ? "-" + Thousands(point.requests_most) : "";
+  return Thousands(point.requests) + most + (point.on_front ? "*" : " ");
 }
 
 // The points of one row stand together, since lengths are the last axis; some of them may be missing. Leaves
@@ -92,6 +94,7 @@ Json PointJson(const SweepPoint& point) {
                {"context_tokens", point.context_tokens},
                {"verdict", SweepVerdictName(point.verdict)},
                {"requests", point.requests},
+               {"requests_most", point.requests_most},
                {"bytes_per_request", point.bytes_per_request},
                {"plan_id", nullptr},
                {"on_front", point.on_front},
@@ -140,6 +143,11 @@ void ShowSweep(const Console& console, const PlanQuestion& base, const SweepAxes
   for (std::size_t i = 0; i < points.size();) table.Row(RowCells(columns, axes.contexts, points, i));
   console.out << table.Text(0)
               << "\n* at this length nothing admits as many with fewer ranks, or more with as many\n";
+  if (!axes.devices.empty())
+    console.out << "  of a device: with the least and with the most that it leaves for caches\n";
+  if (const std::int64_t left = CountLeftOut(base, axes); left > 0)
+    console.out << absl::StrFormat("  %s combinations whose DCP does not divide TP are left out\n",
+                                   Thousands(left));
 }
 
 std::string SweepCsv(const std::vector<SweepPoint>& points) {

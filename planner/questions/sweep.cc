@@ -11,18 +11,12 @@
 #include "common/base/typed_error.h"
 #include "planner/core/capacity.h"
 #include "planner/core/refusal.h"
-#include "planner/core/wide.h"
+#include "planner/questions/sweep_grid.h"
 #include "planner/request/engine_answer.h"
 #include "planner/rulesets/make_plan.h"
 
 namespace kvasir {
 namespace {
-
-// The axis, or the question's own value where it is empty.
-template <class T>
-std::vector<T> Values(const std::vector<T>& axis, T own) {
-  return axis.empty() ? std::vector<T>{std::move(own)} : axis;
-}
 
 template <class T>
 absl::Status CheckAxis(std::string_view name, std::vector<T> axis) {
@@ -32,82 +26,8 @@ absl::Status CheckAxis(std::string_view name, std::vector<T> axis) {
                     absl::StrFormat("%s has a value twice; give each once", name));
 }
 
-struct Memory {
-  std::vector<std::int64_t> bytes;
-  std::optional<GpuRow> device;
-};
-
-std::vector<Memory> MemoriesOf(const PlanQuestion& base, const SweepAxes& axes) {
-  std::vector<Memory> out;
-  out.reserve(axes.devices.size() + axes.kv_memory_bytes.size() + 1);
-  for (const GpuRow& device : axes.devices) out.push_back({{}, device});
-  for (const std::int64_t bytes : axes.kv_memory_bytes) out.push_back({{bytes}, std::nullopt});
-  if (out.empty()) out.push_back({base.options.kv_memory_bytes, std::nullopt});
-  return out;
-}
-
-// Numbered points; the last axis turns fastest.
-class Grid {
- public:
-  Grid(const PlanQuestion& base, const SweepAxes& axes)
-      : own_(base.options),
-        rulesets_(Values(axes.rulesets, own_.ruleset)),
-        memories_(MemoriesOf(base, axes)),
-        tp_(Values(axes.tp, own_.tp)),
-        dcp_(Values(axes.dcp, own_.dcp)),
-        blocks_(Values(axes.block_tokens, own_.block_tokens)),
-        dtypes_(Values(axes.cache_dtypes, own_.cache_dtype)),
-        rollbacks_(Values(axes.state_rollbacks, own_.state_rollback)),
-        tokens_(Values(axes.draft_tokens, own_.draft_tokens)),
-        contexts_(Values(axes.contexts, own_.contexts.empty() ? std::int64_t{0} : own_.contexts.back())) {}
-
-  // Saturates far above kSweepPointsMax: the product of a few long lists is past counting one by one.
-  [[nodiscard]] std::int64_t size() const {
-    Wide product = 1;
-    for (const std::size_t axis :
-         {rulesets_.size(), memories_.size(), tp_.size(), dcp_.size(), blocks_.size(), dtypes_.size(),
-          rollbacks_.size(), tokens_.size(), contexts_.size()}) {
-      product = std::min<Wide>(product * static_cast<Wide>(axis), Wide{1} << 40);
-    }
-    return static_cast<std::int64_t>(product);
-  }
-
-  // nullopt: the number is no point, since its dcp does not divide its tp.
-  [[nodiscard]] std::optional<PlanOptions> Point(std::int64_t number, std::optional<GpuRow>& device) const {
-    auto rest = static_cast<std::size_t>(number);
-    const auto take = [&rest](const auto& axis) -> const auto& {
-      const std::size_t place = rest % axis.size();
-      rest /= axis.size();
-      return axis[place];
-    };
-    PlanOptions out = own_;
-    out.contexts = {take(contexts_)};
-    out.draft_tokens = take(tokens_);
-    out.state_rollback = take(rollbacks_);
-    out.cache_dtype = take(dtypes_);
-    out.block_tokens = take(blocks_);
-    out.dcp = take(dcp_);
-    out.tp = take(tp_);
-    const Memory& memory = take(memories_);
-    out.kv_memory_bytes = memory.bytes;
-    device = memory.device;
-    out.ruleset = take(rulesets_);
-    if (out.tp > 0 && out.dcp > 0 && out.tp % out.dcp != 0) return std::nullopt;
-    return out;
-  }
-
- private:
-  PlanOptions own_;
-  std::vector<std::string> rulesets_;
-  std::vector<Memory> memories_;
-  std::vector<std::int64_t> tp_;
-  std::vector<std::int64_t> dcp_;
-  std::vector<std::int64_t> blocks_;
-  std::vector<std::string> dtypes_;
-  std::vector<std::string> rollbacks_;
-  std::vector<std::int64_t> tokens_;
-  std::vector<std::int64_t> contexts_;
-};
+// Rules do not depend on the amount.
+constexpr std::int64_t kAnyMemory = std::int64_t{1} << 30;
 
 std::string ShortText(std::int64_t bytes) { return absl::StrFormat("%d bytes short", bytes); }
 
@@ -130,10 +50,12 @@ void AskNative(const PlanQuestion& question, SweepPoint& point) {
   }
 }
 
-void AskEngine(const PlanQuestion& question, vllm::EngineVersion version, SweepPoint& point) {
+void AskEngine(const PlanQuestion& question, vllm::EngineVersion version, const std::optional<GpuRow>& device,
+               SweepPoint& point) {
   const auto refuse = [&point](const absl::Status& status) { point.why = ErrorOf(status).field; };
   absl::StatusOr<EngineLaunch> launch = LaunchOf(question, ReleaseOf(version));
   if (!launch.ok()) return refuse(launch.status());
+  launch->device = device;  // whose kernels are judged too
   const auto asked = EngineCaseOf(*launch, question.options.kv_memory_bytes);
   if (!asked.ok()) return refuse(asked.status());
   const EngineAnswer answer = AnswerOf(asked->engine_case, launch->release, {}, std::nullopt);
@@ -153,26 +75,50 @@ void AskEngine(const PlanQuestion& question, vllm::EngineVersion version, SweepP
   }
 }
 
-SweepPoint Ask(PlanQuestion& question, const std::optional<GpuRow>& device) {
-  SweepPoint point;
-  point.options = question.options;
-  if (device.has_value()) {
-    point.device = device->name;
-    const absl::Status memory = SetMemoryOf(*device, MemoryEnd::kLeast, question);
-    if (!memory.ok()) {
-      const bool full = memory.code() == absl::StatusCode::kFailedPrecondition;
-      point.verdict = full ? SweepVerdict::kDoesNotFit : SweepVerdict::kRefused;
-      point.why = full ? "weights fill the device" : ErrorOf(memory).field;
-      return point;
-    }
-    point.options.kv_memory_bytes = question.options.kv_memory_bytes;
-  }
+void AskRuleset(const PlanQuestion& question, const std::optional<GpuRow>& device, SweepPoint& point) {
   for (const auto version : {vllm::EngineVersion::k2026_08, vllm::EngineVersion::k2026_11}) {
-    if (question.options.ruleset != vllm::EngineVersionName(version)) continue;
-    AskEngine(question, version, point);
-    return point;
+    if (question.options.ruleset == vllm::EngineVersionName(version))
+      return AskEngine(question, version, device, point);
   }
   AskNative(question, point);
+}
+
+// With what the device leaves at that end; rules are judged first, whatever it leaves.
+SweepPoint AskAt(PlanQuestion& question, const GpuRow& device, MemoryEnd end) {
+  SweepPoint point;
+  point.options = question.options;
+  const absl::Status memory = SetMemoryOf(device, end, question);
+  if (!memory.ok()) question.options.kv_memory_bytes = {kAnyMemory};
+  AskRuleset(question, device, point);
+  if (memory.ok()) {
+    point.options.kv_memory_bytes = question.options.kv_memory_bytes;
+    return point;
+  }
+  if (point.verdict == SweepVerdict::kRefused) return point;
+  SweepPoint none;
+  none.options = point.options;
+  const bool full = memory.code() == absl::StatusCode::kFailedPrecondition;
+  if (full) none.verdict = SweepVerdict::kDoesNotFit;
+  none.why = full ? "weights fill the device" : ErrorOf(memory).field;
+  return none;
+}
+
+SweepPoint Ask(PlanQuestion& question, const std::optional<GpuRow>& device) {
+  SweepPoint point;
+  if (!device.has_value()) {
+    point.options = question.options;
+    AskRuleset(question, device, point);
+    point.requests_most = point.requests;
+    return point;
+  }
+  point = AskAt(question, *device, MemoryEnd::kLeast);
+  point.device = device->name;
+  if (point.verdict == SweepVerdict::kRefused) return point;
+  const SweepPoint most = AskAt(question, *device, MemoryEnd::kMost);
+  point.requests_most = std::max(point.requests, most.requests);
+  if (most.verdict != SweepVerdict::kFits || point.verdict == SweepVerdict::kFits) return point;
+  point.verdict = SweepVerdict::kMayFit;
+  point.context_tokens = most.context_tokens;
   return point;
 }
 
@@ -182,6 +128,8 @@ std::string_view SweepVerdictName(SweepVerdict verdict) {
   switch (verdict) {
     case SweepVerdict::kFits:
       return "fits";
+    case SweepVerdict::kMayFit:
+      return "may_fit";
     case SweepVerdict::kDoesNotFit:
       return "does_not_fit";
     case SweepVerdict::kRefused:
@@ -218,6 +166,10 @@ absl::StatusOr<std::int64_t> CountPoints(const PlanQuestion& base, const SweepAx
                       "divisors of tp");
   }
   return points;
+}
+
+std::int64_t CountLeftOut(const PlanQuestion& base, const SweepAxes& axes) {
+  return Grid(base, axes).size() - CountPoints(base, axes).value_or(0);
 }
 
 std::vector<SweepPoint> Sweep(const PlanQuestion& base, const SweepAxes& axes, const SweepStep& step) {

@@ -32,8 +32,9 @@ struct SweepAxes {
   std::vector<GpuRow> devices;  // instead of memory
 };
 
-enum class SweepVerdict : std::int8_t { kFits, kDoesNotFit, kRefused };
-// fits | does_not_fit | refused
+// kMayFit: with the most that the device leaves, and not with the least.
+enum class SweepVerdict : std::int8_t { kFits, kMayFit, kDoesNotFit, kRefused };
+// fits | may_fit | does_not_fit | refused
 [[nodiscard]] std::string_view SweepVerdictName(SweepVerdict verdict);
 
 struct SweepPoint {
@@ -42,6 +43,7 @@ struct SweepPoint {
   std::string_view device;          // GpuRow::name; empty: memory was given
   SweepVerdict verdict = SweepVerdict::kRefused;
   std::int64_t requests = 0;           // of the context; 0 unless it fits
+  std::int64_t requests_most = 0;      // with the most that the device leaves; else as `requests`
   std::int64_t bytes_per_request = 0;  // per rank; 0: not known, as under a vllm ruleset
   std::string plan_id;                 // of ruleset native
   std::string why;                     // unless it fits: a rule or field, or how many bytes are missing
@@ -57,6 +59,8 @@ using SweepStep = std::function<bool(const SweepPoint&, const SweepProgress&)>;
 
 // Points of the grid. InvalidArgument: more than kSweepPointsMax, or an axis with a value twice.
 [[nodiscard]] absl::StatusOr<std::int64_t> CountPoints(const PlanQuestion& base, const SweepAxes& axes);
+// Combinations that are no points. CountPoints must accept the axes.
+[[nodiscard]] std::int64_t CountLeftOut(const PlanQuestion& base, const SweepAxes& axes);
 
 // In the order of the axes, the last of them fastest; those that were asked when it ended early. CountPoints
 // must accept the axes. The front is marked among all points returned.

@@ -191,6 +191,7 @@ wire::SweepPoint PointToProto(const SweepPoint& point) {
   out.set_bytes_per_request(point.bytes_per_request);
   out.set_plan_id(point.plan_id);
   out.set_reason(point.why);
+  out.set_request_count_most(point.requests_most);
   return out;
 }
 

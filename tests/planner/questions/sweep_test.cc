@@ -10,6 +10,7 @@
 #include "common/base/typed_error.h"
 #include "common/models/catalogue.h"
 #include "planner/core/capacity.h"
+#include "planner/questions/solve.h"
 #include "planner/rulesets/make_plan.h"
 #include "tests/testing/kimi_question.h"
 #include "tests/testing/matchers.h"
@@ -91,6 +92,52 @@ TEST(SweepTest, DevicesSayHowMuchThereIs) {
   EXPECT_EQ(points[0].why, "weights fill the device");
   EXPECT_EQ(points[1].device, "b300");
   EXPECT_EQ(points[1].verdict, SweepVerdict::kFits);
+}
+
+// Where the weights are known as a range, so is the answer; and it is the one that solve gives.
+TEST(SweepTest, ADevicesAnswerIsARange) {
+  SweepAxes axes;
+  axes.devices = {*FindGpu("h200")};
+  axes.tp = {16};
+  axes.dcp = {3, 16};
+  axes.contexts = {131072};
+  const std::vector<SweepPoint> points = Sweep(KimiQuestion(), axes);
+  ASSERT_EQ(points.size(), 1U);
+  EXPECT_EQ(CountLeftOut(KimiQuestion(), axes), 1);
+  EXPECT_EQ(points[0].verdict, SweepVerdict::kMayFit);
+  EXPECT_EQ(points[0].requests, 0);
+  SolveQuestion question{.base = KimiQuestion(), .goal = SolveGoal::kRequests, .device = axes.devices[0]};
+  question.base.options.tp = 16;
+  question.base.options.dcp = 16;
+  question.base.options.contexts = {131072};
+  const SolveAnswer answer = Solve(question);
+  ASSERT_TRUE(answer.at_best.has_value());
+  EXPECT_EQ(points[0].requests_most, answer.at_best->value);
+}
+
+// An engine's kernels are judged where the device is named.
+TEST(SweepTest, ADevicesKernelsAreJudged) {
+  SweepAxes axes;
+  axes.devices = {*FindGpu("h200")};
+  axes.tp = {16};
+  axes.dcp = {16};
+  axes.rulesets = {"native", "vllm-2026-11"};
+  const std::vector<SweepPoint> points = Sweep(KimiQuestion(), axes);
+  ASSERT_EQ(points.size(), 2U);
+  EXPECT_NE(points[0].verdict, SweepVerdict::kRefused);
+  EXPECT_EQ(points[1].verdict, SweepVerdict::kRefused);
+  EXPECT_EQ(points[1].why, "--attention-backend");
+}
+
+TEST(SweepTest, ARuleIsNamedWhateverTheDevice) {
+  SweepAxes axes;
+  axes.devices = {*FindGpu("b300")};
+  axes.tp = {3};
+  axes.dcp = {1};
+  const std::vector<SweepPoint> points = Sweep(KimiQuestion(), axes);
+  ASSERT_EQ(points.size(), 1U);
+  EXPECT_EQ(points[0].verdict, SweepVerdict::kRefused);
+  EXPECT_EQ(points[0].why, "HEADS_NOT_DIVISIBLE_BY_TP");
 }
 
 TEST(SweepTest, RefusesWhatNobodyCouldWaitFor) {
