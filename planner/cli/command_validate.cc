@@ -19,9 +19,12 @@ namespace kvasir::cli {
 
 namespace {
 
+constexpr Flag kStrictFlags{"strict-flags", "", "refuse a launch command with flags that are not known"};
+
 std::vector<Flag> AllFlags() {
   std::vector<Flag> flags(PlanFlags().begin(), PlanFlags().end());
   flags.insert(flags.end(), EngineFlags().begin(), EngineFlags().end());
+  flags.push_back(kStrictFlags);
   return flags;
 }
 

@@ -29,12 +29,17 @@ struct Named {
   bool said = true;
 };
 
+struct Judge;
+// Whether the backend takes everything that is said, as the one that the judge is about does not.
+bool TakesAll(const Judge& judge, const std::string& backend);
+
 // What judges one of them.
 struct Judge {
   const EngineLaunch& launch;
   const EngineSettings& settings;
   const Named& named;
   BackendLayers layers;
+  bool advises = true;  // false: what would do instead is not looked for
 
   [[nodiscard]] bool Reads(const BackendRow& row) const {
     return kvasir::Reads(row, layers) && RunsOn(row, launch.device);
@@ -44,13 +49,16 @@ struct Judge {
     const std::string said = launch.options.spec_kv_cache_dtype.value_or("auto");
     return named.draft && said != "auto" ? said : settings.cache_dtype;
   }
-  // With the backends that pass the test.
+  // With the backends that pass the test, and all others.
   [[nodiscard]] absl::Status Refuse(const std::string& cannot, const BackendTest& test) const {
+    if (!advises) return absl::InvalidArgumentError(cannot);
     std::string list;
     for (const std::string& name : EngineBackends(layers.kind)) {
-      if (AnyRow(RowsOfEngine(name), test)) list += (list.empty() ? "" : ", ") + name;
+      if (AnyRow(RowsOfEngine(name), test) && TakesAll(*this, name))
+        list += (list.empty() ? "" : ", ") + name;
     }
-    const std::string fix = list.empty() ? "no backend does" : "use one of " + list;
+    const std::string fix =
+        list.empty() ? "no backend does, with all else that is said" : "use one of " + list;
     const std::string about =
         named.said ? named.flag + " " + named.backend
                    : absl::StrFormat("%s is not said, and the engine's choice %s", named.flag, named.backend);
@@ -128,11 +136,10 @@ bool IsNonCausal(const EngineLaunch& launch) {
   return launch.draft.has_value() && launch.draft->draft.has_value() && !launch.draft->draft->causal;
 }
 
-absl::Status CheckOne(const EngineLaunch& launch, const EngineSettings& settings, const Named& named) {
-  const std::vector<const BackendRow*> rows = RowsOfEngine(named.backend);
-  if (rows.empty()) return absl::OkStatus();
+absl::Status CheckAll(const Judge& judge, const std::vector<const BackendRow*>& rows) {
+  const EngineLaunch& launch = judge.launch;
+  const Named& named = judge.named;
   const ModelDescription& model = named.draft && launch.draft.has_value() ? *launch.draft : launch.target;
-  const Judge judge{launch, settings, named, BackendLayersOf(model)};
   KVASIR_RETURN_IF_ERROR(CheckDevice(judge, rows));
   const BackendTest reads = [&](const BackendRow& row) { return judge.Reads(row); };
   if (!AnyRow(rows, reads)) {
@@ -151,6 +158,34 @@ absl::Status CheckOne(const EngineLaunch& launch, const EngineSettings& settings
     }
   }
   return CheckShardedContext(judge, rows);
+}
+
+// A DSpark draft takes the target's backend unless it names its own; others choose theirs.
+bool SharesBackend(const EngineLaunch& launch, const EngineSettings& settings) {
+  return settings.spec_method == "dspark" && !launch.options.spec_attention_backend.has_value() &&
+         launch.draft.has_value();
+}
+
+bool TakesAll(const Judge& judge, const std::string& backend) {
+  const auto takes = [&](bool draft) {
+    Named named = judge.named;
+    named.backend = backend;
+    named.draft = draft;
+    const BackendLayers layers = draft == judge.named.draft
+                                     ? judge.layers
+                                     : BackendLayersOf(draft ? *judge.launch.draft : judge.launch.target);
+    const Judge other{judge.launch, judge.settings, named, layers, /*advises=*/false};
+    return CheckAll(other, RowsOfEngine(backend)).ok();
+  };
+  return takes(judge.named.draft) &&
+         (!SharesBackend(judge.launch, judge.settings) || takes(!judge.named.draft));
+}
+
+absl::Status CheckOne(const EngineLaunch& launch, const EngineSettings& settings, const Named& named) {
+  const std::vector<const BackendRow*> rows = RowsOfEngine(named.backend);
+  if (rows.empty()) return absl::OkStatus();
+  const ModelDescription& model = named.draft && launch.draft.has_value() ? *launch.draft : launch.target;
+  return CheckAll(Judge{launch, settings, named, BackendLayersOf(model)}, rows);
 }
 
 // Whether any layer keeps rows that an attention backend reads.
@@ -200,9 +235,7 @@ absl::Status CheckEngineBackends(const EngineLaunch& launch, const EngineSetting
   const bool drafts = !settings.spec_method.empty();
   if (launch.options.attention_backend.has_value()) {
     names.push_back({"--attention-backend", *launch.options.attention_backend, false});
-    // A DSpark draft takes the target's unless it names its own; others choose theirs.
-    if (settings.spec_method == "dspark" && !launch.options.spec_attention_backend.has_value() &&
-        launch.draft.has_value()) {
+    if (SharesBackend(launch, settings)) {
       names.push_back({"--attention-backend", *launch.options.attention_backend, true});
     }
   }

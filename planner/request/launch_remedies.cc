@@ -128,6 +128,7 @@ bool EngineTakes(const EngineLaunch& launch) {
 
 std::vector<std::string> AcceptedInstead(const EngineLaunch& launch) {
   std::vector<std::string> found;
+  if (EngineTakes(launch)) return found;
   for (const Change& change : Changes(launch).All()) {
     if (found.size() == kOffered) break;
     EngineLaunch changed = launch;

@@ -14,7 +14,7 @@ namespace kvasir {
 [[nodiscard]] bool EngineTakes(const EngineLaunch& launch);
 
 // Flags, best first: other backends, then parallelism, dtype, block, length and drafting. Empty where more
-// than one thing must change.
+// than one thing must change, and where the engine takes it as it is.
 [[nodiscard]] std::vector<std::string> AcceptedInstead(const EngineLaunch& launch);
 
 }  // namespace kvasir

@@ -209,6 +209,41 @@ TEST(EngineValidateTest, ADeviceIsJudgedWithItsBackends) {
   }
 }
 
+// Whatever a refusal offers in place of a backend, no other check about that backend takes it back.
+TEST(EngineValidateTest, OfferedBackendsAreNotRefusedInTheirTurn) {
+  int offered = 0;
+  const std::string head = "use one of ";
+  for (const std::string gpu : {"h200", "b200", "mi355x"}) {
+    for (const std::string backend :
+         {"FLASHMLA", "TRITON_MLA", "FLASH_ATTN_MLA", "CUTLASS_MLA", "FLASH_ATTN"}) {
+      const std::string launch = kKimi + " --attention-backend ";
+      const nlohmann::json json = nlohmann::json::parse(
+          Validate(launch + backend, {"--gpu", gpu, "--output", "json"}).out, nullptr, false);
+      if (json["refusals"].empty()) continue;
+      const std::string message = json["refusals"][0]["message"];
+      const std::size_t at = message.find(head);
+      if (at == std::string::npos) continue;
+      std::istringstream names(message.substr(at + head.size()));
+      for (std::string name; std::getline(names >> std::ws, name, ',');) {
+        ++offered;
+        const Answer answer = Validate(launch + name, {"--gpu", gpu});
+        EXPECT_THAT(answer.out, Not(HasSubstr("--attention-backend " + name))) << gpu << ": " << message;
+      }
+    }
+  }
+  EXPECT_GT(offered, 0);
+}
+
+TEST(EngineValidateTest, APipelineMayRefuseFlagsThatAreNotKnown) {
+  const std::string launch = "vllm serve Qwen/Qwen3-8B --max-modl-len 4096";
+  EXPECT_EQ(Validate(launch).code, kExitOk);
+  const Answer strict = Validate(launch, {"--strict-flags"});
+  EXPECT_EQ(strict.code, kExitRefused);
+  EXPECT_THAT(strict.out, HasSubstr("--max-modl-len 4096 (did you mean max-model-len?)"));
+  EXPECT_THAT(strict.out, Not(HasSubstr("Accepted instead")));
+  EXPECT_EQ(Validate("vllm serve Qwen/Qwen3-8B --max-model-len 4096", {"--strict-flags"}).code, kExitOk);
+}
+
 TEST(EngineValidateTest, OverridesLengthenACataloguedModel) {
   const std::string launch = "vllm serve Qwen/Qwen3-8B --max-model-len 131072";
   EXPECT_EQ(Validate(launch).code, kExitRefused);

@@ -126,7 +126,7 @@ TEST(SweepTest, ADevicesKernelsAreJudged) {
   ASSERT_EQ(points.size(), 2U);
   EXPECT_NE(points[0].verdict, SweepVerdict::kRefused);
   EXPECT_EQ(points[1].verdict, SweepVerdict::kRefused);
-  EXPECT_EQ(points[1].why, "--attention-backend");
+  EXPECT_NE(points[1].why.find("attention_backend"), std::string::npos) << points[1].why;
 }
 
 TEST(SweepTest, ARuleIsNamedWhateverTheDevice) {
