@@ -88,9 +88,10 @@ void ShowMayFit(const Console& console, const SolveQuestion& question, const std
                      "   %s: TP %d × DCP %d, if %s per rank are left for caches\n\n",
                      GoalText(question.goal, best.value), plan.topology.tp, plan.topology.dcp,
                      answer.needed.has_value() ? BytesText(answer.needed->value()) + " or more" : most);
-  if (answer.needed.has_value())
+  if (answer.needed.has_value()) {
     console.out << absl::StrFormat("  at best  %s per rank are left, and %s fit\n", most,
                                    Counted(best.requests, "request"));
+  }
   const NoSolution& why = answer.why_not;
   std::string worst = why.device;
   if (why.misfit.has_value()) worst = "short by " + BytesText(why.misfit->shortfall.value()) + " per rank";

@@ -145,9 +145,10 @@ void ShowSweep(const Console& console, const PlanQuestion& base, const SweepAxes
               << "\n* at this length nothing admits as many with fewer ranks, or more with as many\n";
   if (!axes.devices.empty())
     console.out << "  of a device: with the least and with the most that it leaves for caches\n";
-  if (const std::int64_t left = CountLeftOut(base, axes); left > 0)
+  if (const std::int64_t left = CountLeftOut(base, axes); left > 0) {
     console.out << absl::StrFormat("  %s combinations whose DCP does not divide TP are left out\n",
                                    Thousands(left));
+  }
 }
 
 std::string SweepCsv(const std::vector<SweepPoint>& points) {

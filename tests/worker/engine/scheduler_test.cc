@@ -416,6 +416,7 @@ TEST(SchedulerTest, EmptiesAParentAStepForWhoeverWaits) {
   const auto scheduler = MakeScheduler(MakeEnginePlan({.parents = 9, .one_pool = false}));
   // One block of each pool for each: parents 1 and 3 are the target's, 2 and 4 the draft's.
   std::vector<SequenceId> ids;
+  ids.reserve(4);
   for (int i = 0; i < 4; ++i) ids.push_back(*scheduler->Join(Request(1, 3)));
   KVASIR_ASSERT_OK(scheduler->Cancel(ids[1]));
   KVASIR_ASSERT_OK(scheduler->Cancel(ids[2]));
