@@ -64,9 +64,11 @@ void AddQuestionLines(const PlanQuestion& question, const StoredPlan& plan,
 }
 
 // Why there are no remedies to read.
-void ShowNoRemedy(const Console& console, bool has_question) {
+void ShowNoRemedy(const Console& console, const absl::Status& question) {
   console.out << "\n" << Inked(console, Ink::kBold, "remedy") << "\n";
-  if (has_question) {
+  if (absl::IsDataLoss(question)) {
+    console.out << "  " << std::string(question.message()) << "\n";
+  } else if (question.ok()) {
     console.out << "  no other context parallelism, cache type, rollback or draft length admits more\n";
   } else {
     console.out
@@ -108,7 +110,7 @@ int RunExplain(const Console& console, Args args) {
   } else {
     ShowLines(console, *plan, lines);
     const bool asked = line->ValueOr("topic", "remedy") == ExplainTopicName(ExplainTopic::kRemedy);
-    if (asked && (!remedies.has_value() || remedies->empty())) ShowNoRemedy(console, question.ok());
+    if (asked && (!remedies.has_value() || remedies->empty())) ShowNoRemedy(console, question.status());
   }
   return kExitOk;
 }

@@ -117,8 +117,11 @@ int RunSolve(const Console& console, Args args) {
   if (!question.ok()) return BadUsage(console, "solve", question.status());
   const SolveAnswer answer = Solve(*question);
   bool kept = false;
-  if (answer.solution.has_value())
-    kept = KeepPlan(console, *line, question->base, PlanOutcome(answer.solution->planned));
+  if (answer.solution.has_value()) {
+    PlanQuestion asked = question->base;
+    asked.options = answer.solution->options;  // with nothing left open
+    kept = KeepPlan(console, *line, asked, PlanOutcome(answer.solution->planned));
+  }
   if (form == "json") {
     console.out << SolutionJson(*question, answer);
   } else if (form == "text" && answer.solution.has_value()) {

@@ -55,6 +55,7 @@ CapacityRow BestOf(const EngineCounts& length) {
 }  // namespace
 
 bool EngineDifference::Fails() const {
+  if (limit.has_value() && !engine.why_none.empty()) return true;
   return std::any_of(capacity.begin(), capacity.end(),
                      [this](const CapacityChange& change) { return Fails(change); });
 }

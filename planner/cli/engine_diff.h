@@ -26,6 +26,7 @@ struct EngineDifference {
   [[nodiscard]] bool Fails(const CapacityChange& change) const {
     return limit.has_value() && LosesMoreThan(change, *limit);
   }
+  // A gate that has nothing to compare with does not pass.
   [[nodiscard]] bool Fails() const;
 };
 

@@ -48,8 +48,7 @@ std::optional<Alternative> EngineLine(const PlanQuestion& question,
     const EngineAnswer answer = AnswerOf(asked->engine_case, launch.release, {}, std::nullopt);
     CapacityRow mine;
     mine.context_tokens = row.context_tokens;
-    if (answer.verdict == EngineVerdict::kFits)
-      mine.requests = static_cast<std::int64_t>(answer.least.concurrency);
+    mine.requests = answer.usable_requests();
     line.capacity.push_back(mine);
     if (line.remark.empty() || answer.verdict == EngineVerdict::kFails) line.remark = RemarkOf(answer);
   }

@@ -142,6 +142,10 @@ Json OptionsJson(const Solution& solution) {
           {"context_tokens", solution.context_tokens},
           {"min_requests", o.min_requests},
           {"max_requests", o.max_requests},
+          {"prefill_chunk", o.prefill_chunk},
+          {"block_tokens", o.block_tokens},
+          {"target_backend", o.target_backend},
+          {"draft_backend", o.draft_backend},
           {"cache_dtype", o.cache_dtype},
           {"state_rollback", StateRollbackName(solution.planned.plan.rollback)},
           {"draft_context", o.draft_context},
@@ -182,6 +186,10 @@ void ShowSolution(const Console& console, const SolveQuestion& question, const s
   console.out << absl::StrFormat("  admits   %s of %s tokens at a time; %s of them under any churn\n",
                                  Counted(solution.requests, "request"), Thousands(solution.context_tokens),
                                  Thousands(solution.guaranteed_requests));
+  if (solution.requests > plan.max_requests) {
+    console.out << absl::StrFormat("  batch    %s of them run together, by --max-requests\n",
+                                   Thousands(plan.max_requests));
+  }
   if (question.device.has_value()) {
     console.out << absl::StrFormat(
         "  memory   what an %s leaves at least, weights and graphs at their most\n",

@@ -39,7 +39,7 @@ void AddDraftContext(const PlanQuestion& question, std::vector<Change>& out) {
 
 void AddDraft(const PlanQuestion& question, std::vector<Change>& out) {
   if (!question.draft.has_value()) return;
-  const std::int64_t tokens = DraftTokensOf(question.options, true);
+  const std::int64_t tokens = DraftTokensOf(question.options, question.draft);
   for (const std::int64_t fewer : kFewerTokens) {
     if (fewer >= tokens) continue;
     out.push_back({"--draft-tokens " + std::to_string(fewer),

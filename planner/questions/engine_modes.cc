@@ -29,10 +29,8 @@ absl::StatusOr<EngineLaunch> LaunchFor(PlanQuestion question, vllm::EngineVersio
 void AddCount(EngineMode mode, vllm::EngineCase engine_case, EngineRelease release, EngineCounts& out) {
   const EngineAnswer answer = AnswerOf(std::move(engine_case), release, {}, std::nullopt);
   if (answer.verdict == EngineVerdict::kFails) return;
-  EngineCount count{.mode = mode, .bytes_per_request = answer.needed_bytes()};
-  if (answer.verdict == EngineVerdict::kFits)
-    count.requests = (answer.least.num_blocks - 1) / answer.rule->blocks_per_request;
-  out.counts.push_back(count);
+  out.counts.push_back(
+      {.mode = mode, .requests = answer.usable_requests(), .bytes_per_request = answer.needed_bytes()});
 }
 
 bool KeepsOnePart(const PlanQuestion& question) {
@@ -79,17 +77,13 @@ EngineCounts CountsAt(const PlanQuestion& question, EngineLaunch launch, std::in
   std::optional<vllm::EngineCase> engine_case = CaseOf(launch);
   if (!engine_case.has_value()) return out;
   AddCount(EngineMode::kMerged, *engine_case, launch.release, out);
-  std::optional<std::int64_t> merged;
-  if (!out.counts.empty()) merged = out.counts.back().requests;
   if (KeepDraftApart(question, launch, *engine_case))
     AddCount(EngineMode::kApart, *std::move(engine_case), launch.release, out);
-  launch.options.replay_ssm = true;
   // Without a recurrent state and a draft the option changes nothing, or is refused.
-  std::optional<vllm::EngineCase> replaying = question.draft.has_value() ? CaseOf(launch) : std::nullopt;
-  if (!replaying.has_value()) return out;
-  AddCount(EngineMode::kRecoverSsm, *std::move(replaying), launch.release, out);
-  const bool counted = !out.counts.empty() && out.counts.back().mode == EngineMode::kRecoverSsm;
-  if (counted && out.counts.back().requests == merged) out.counts.pop_back();
+  if (!question.draft.has_value() || !HasStates(question.target)) return out;
+  launch.options.replay_ssm = true;
+  std::optional<vllm::EngineCase> replaying = CaseOf(launch);
+  if (replaying.has_value()) AddCount(EngineMode::kRecoverSsm, *std::move(replaying), launch.release, out);
   return out;
 }
 

@@ -38,6 +38,9 @@ absl::Status SetMemoryOf(const GpuRow& device, MemoryEnd end, PlanQuestion& ques
   // Backends are ours and change no weight.
   asked.options.target_backend.clear();
   asked.options.draft_backend.clear();
+  // So are these, where the engine has no such cache.
+  asked.options.draft_context = kDraftSharded;
+  if (asked.options.cache_dtype == "f32") asked.options.cache_dtype = "auto";
   KVASIR_ASSIGN_OR_RETURN(EngineLaunch launch, LaunchOf(asked, ReleaseOf(vllm::EngineVersion::k2026_11)));
   launch.device = device;
   launch.did_start = true;  // which kernels another engine would take is not the question

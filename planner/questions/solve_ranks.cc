@@ -38,7 +38,10 @@ Tried SolveRanks(const SolveQuestion& question, const GoOn& go_on) {
     std::optional<Solution> best;
     for (std::int64_t dcp = 1; dcp <= tp; ++dcp) {
       if (tp % dcp != 0 || (question.dcp_is_said && dcp != question.base.options.dcp)) continue;
-      if (go_on && !go_on()) return nearest;
+      if (go_on && !go_on()) {
+        if (best.has_value()) return *std::move(best);
+        return nearest;
+      }
       Tried tried = TryRanks(question, tp, dcp);
       if (auto* failure = std::get_if<NoSolution>(&tried)) {
         KeepNearest(std::move(*failure), nearest);

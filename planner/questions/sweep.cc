@@ -63,7 +63,7 @@ void AskEngine(const PlanQuestion& question, vllm::EngineVersion version, const 
   switch (answer.verdict) {
     case EngineVerdict::kFits:
       point.verdict = SweepVerdict::kFits;
-      point.requests = static_cast<std::int64_t>(answer.least.concurrency);
+      point.requests = answer.usable_requests();
       return;
     case EngineVerdict::kDoesNotFit:
       point.verdict = SweepVerdict::kDoesNotFit;
@@ -97,6 +97,7 @@ SweepPoint AskAt(PlanQuestion& question, const GpuRow& device, MemoryEnd end) {
   if (point.verdict == SweepVerdict::kRefused) return point;
   SweepPoint none;
   none.options = point.options;
+  none.context_tokens = point.context_tokens;
   const bool full = memory.code() == absl::StatusCode::kFailedPrecondition;
   if (full) none.verdict = SweepVerdict::kDoesNotFit;
   none.why = full ? "weights fill the device" : ErrorOf(memory).field;
@@ -148,6 +149,10 @@ absl::StatusOr<std::int64_t> CountPoints(const PlanQuestion& base, const SweepAx
   KVASIR_RETURN_IF_ERROR(CheckAxis("draft_tokens", axes.draft_tokens));
   KVASIR_RETURN_IF_ERROR(CheckAxis("context", axes.contexts));
   KVASIR_RETURN_IF_ERROR(CheckAxis("kv_memory", axes.kv_memory_bytes));
+  std::vector<std::string_view> devices;
+  devices.reserve(axes.devices.size());
+  for (const GpuRow& row : axes.devices) devices.push_back(row.name);
+  KVASIR_RETURN_IF_ERROR(CheckAxis("device", devices));
   const Grid grid(base, axes);
   if (grid.size() > kSweepPointsMax) {
     return FieldError(

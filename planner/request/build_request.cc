@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/base/limits.h"
+#include "common/models/draft_of.h"
 #include "planner/request/backends.h"
 #include "planner/request/shard_layer.h"
 
@@ -152,6 +153,13 @@ std::int64_t DraftTokensOf(const PlanOptions& options, bool has_draft) {
   return has_draft ? kDsparkDraftTokens : 0;
 }
 
+std::int64_t DraftTokensOf(const PlanOptions& options, const std::optional<ModelDescription>& draft) {
+  if (options.draft_tokens != 0 || !draft.has_value() || !draft->draft.has_value())
+    return DraftTokensOf(options, draft.has_value());
+  const std::int64_t trained = TrainedTokens(*draft->draft);
+  return trained > 0 ? trained : DraftTokensOf(options, true);
+}
+
 PlanRequest BuildRequest(const ModelInput& target, const std::optional<ModelInput>& draft,
                          const PlanOptions& options) {
   PlanRequest request;
@@ -194,13 +202,14 @@ PlanRequest BuildRequest(const ModelInput& target, const std::optional<ModelInpu
 
 PlanRequest BuildRequest(const ModelDescription& target, const std::optional<ModelDescription>& draft,
                          const PlanOptions& options) {
+  PlanOptions said = options;
+  said.draft_tokens = DraftTokensOf(options, draft);
   StateScale scale;
-  scale.draft_tokens =
-      std::clamp<std::int64_t>(DraftTokensOf(options, draft.has_value()), 0, kDraftTokensMax);
+  scale.draft_tokens = std::clamp<std::int64_t>(said.draft_tokens, 0, kDraftTokensMax);
   scale.tp = SafeTopology(options).tp;
   std::optional<ModelInput> draft_input;
   if (draft.has_value()) draft_input = InputOf(*draft, Role::kDraft, scale);
-  return BuildRequest(InputOf(target, Role::kTarget, scale), draft_input, options);
+  return BuildRequest(InputOf(target, Role::kTarget, scale), draft_input, said);
 }
 
 }  // namespace kvasir

@@ -19,6 +19,9 @@ inline constexpr std::int64_t kPrefillChunkDefault = 2048;
 
 // Tokens drafted per step: the option, or the method's number; 0 without a draft.
 [[nodiscard]] std::int64_t DraftTokensOf(const PlanOptions& options, bool has_draft);
+// The option, or what the draft was trained for, or the method's number; 0 without a draft.
+[[nodiscard]] std::int64_t DraftTokensOf(const PlanOptions& options,
+                                         const std::optional<ModelDescription>& draft);
 
 // Total: what is wrong becomes a refusal in `early_refusals` (heads that tensor parallelism does not divide,
 // a dtype or a role that is unknown) or is left in the request for the core to refuse (a topology out of

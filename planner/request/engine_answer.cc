@@ -59,6 +59,10 @@ std::int64_t EngineAnswer::given_bytes() const {
   return bytes;
 }
 
+std::int64_t EngineAnswer::usable_requests() const {
+  return verdict == EngineVerdict::kFits ? (least.num_blocks - 1) / rule->blocks_per_request : 0;
+}
+
 std::int64_t EngineAnswer::longest_tokens() const {
   std::int64_t tokens = engine_case.config.max_model_len;
   for (const vllm::EngineWorkerNumbers& worker : plan.per_worker) {

@@ -35,6 +35,9 @@ struct EngineAnswer {
   // Of the worker that is shortest of memory.
   [[nodiscard]] std::int64_t needed_bytes() const;
   [[nodiscard]] std::int64_t given_bytes() const;
+  // Of max_model_len at a time, on the least memory, without block 0, which is never given out; 0 unless
+  // kFits.
+  [[nodiscard]] std::int64_t usable_requests() const;
   [[nodiscard]] std::int64_t longest_tokens() const;  // 0: none
   // Layers that groups of one size are filled up with, and the layers of the groups that need it.
   [[nodiscard]] std::int64_t padding_layers() const;

@@ -87,7 +87,7 @@ absl::StatusOr<EngineLaunch> LaunchOf(const ModelDescription& target,
   }
   if (draft.has_value()) {
     if (draft->draft.has_value()) options.spec_method = std::string(EngineMethodOf(draft->draft->method));
-    options.spec_tokens = DraftTokensOf(asked, true);
+    options.spec_tokens = DraftTokensOf(asked, draft);
     KVASIR_RETURN_IF_ERROR(SetBackend("draft_backend", asked.draft_backend, options.spec_attention_backend));
   }
   if (draft.has_value() && asked.dcp > 1 && asked.draft_context == kDraftReplicated) {

@@ -183,7 +183,13 @@ absl::StatusOr<PlanTask> TaskOf(const Question& wire, bool needs_memory) {
   if (!options.ok()) {
     return options.status();
   }
-  const StateScale scale{.draft_tokens = DraftTokensOf(*options, wire.has_draft()), .tp = options->tp};
+  PlanOptions said = *options;
+  if (wire.has_draft() && wire.draft().source_case() != plan::v1::ModelSource::kLayers) {
+    // One that is not known is told after the target, below.
+    const absl::StatusOr<ModelDescription> known = DescriptionFromProto(wire.draft());
+    if (known.ok()) said.draft_tokens = DraftTokensOf(said, std::optional<ModelDescription>(*known));
+  }
+  const StateScale scale{.draft_tokens = DraftTokensOf(said, wire.has_draft()), .tp = said.tp};
   absl::StatusOr<Model> target = ModelFromProto(wire.target(), Role::kTarget, scale);
   if (!target.ok()) {
     return WithinField("target", target.status());
@@ -199,7 +205,7 @@ absl::StatusOr<PlanTask> TaskOf(const Question& wire, bool needs_memory) {
     task.draft_model_text = std::move(model->text);
     draft = std::move(model->input);
   }
-  task.request = BuildRequest(target->input, draft, *options);
+  task.request = BuildRequest(target->input, draft, said);
   return task;
 }
 

@@ -76,7 +76,7 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::SolvePlan(grpc::CallbackServerCont
                                                         const grpc::ByteBuffer* request,
                                                         grpc::ByteBuffer* response) {
   return ServeUnary<wire::SolvePlanRequest, wire::SolvePlanResponse>(
-      context, request, response, pool_,
+      context, request, response, sweeps_,
       [](const wire::SolvePlanRequest& message,
          const CallContext& call) -> absl::StatusOr<wire::SolvePlanResponse> {
         absl::StatusOr<wire::SolvePlanResponse> answer =

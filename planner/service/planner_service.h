@@ -29,8 +29,8 @@ using RawPlannerService = planner::v1::PlannerService::WithRawCallbackMethod_Cre
 
 class PlannerServiceImpl final : public RawPlannerService {
  public:
-  // Both outlive the service. `threads` calls are answered at a time, and half as many sweeps beside them: a
-  // grid takes seconds, and a plan must not wait for it.
+  // Both outlive the service. `threads` calls are answered at a time, and half as many sweeps and searches
+  // beside them: those take seconds, and a plan must not wait for them.
   PlannerServiceImpl(Dispatcher& dispatcher, WorkerCaller& caller, std::size_t threads);
 
   static const char* Name() { return planner::v1::PlannerService::service_full_name(); }

@@ -86,7 +86,8 @@ void AddEngine(const PlanQuestion& question, WasteCell& cell) {
         cell.apart = count.requests;
         break;
       case EngineMode::kRecoverSsm:
-        cell.recover_ssm = count.requests;
+        // A column of its own only where it changes something.
+        if (count.requests != cell.merged) cell.recover_ssm = count.requests;
         break;
     }
   }

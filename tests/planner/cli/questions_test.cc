@@ -119,6 +119,11 @@ TEST_F(QuestionsTest, ASolutionIsAPlanThatCanBeMadeAgain) {
       Run(CommandOf("solve", kKimi, {"context", "--kv-memory", "20GiB", "--requests", "64"}));
   EXPECT_EQ(solved.code, kExitOk);
   testing::ExpectGolden("cli/solve_context.txt", solved.out);
+  // What solve stored is enough to explain it.
+  const std::size_t id = solved.out.find("plan ") + 5;
+  const Answer explained = Run({"explain", solved.out.substr(id, 12)});
+  EXPECT_EQ(explained.code, kExitOk) << explained.err;
+  EXPECT_THAT(explained.out, Not(HasSubstr("not stored")));
   const std::string head = "  again    kvasir ";
   const std::size_t at = solved.out.find(head) + head.size();
   std::vector<std::string> words;

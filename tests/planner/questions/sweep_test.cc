@@ -151,6 +151,9 @@ TEST(SweepTest, RefusesWhatNobodyCouldWaitFor) {
   SweepAxes twice;
   twice.tp = {8, 4, 8};
   EXPECT_EQ(ErrorOf(CountPoints(KimiQuestion(), twice).status()).reason, "DUPLICATE_ITEM");
+  SweepAxes one_device;
+  one_device.devices = {*FindGpu("h200"), *FindGpu("H200")};
+  EXPECT_EQ(ErrorOf(CountPoints(KimiQuestion(), one_device).status()).field, "device");
   SweepAxes indivisible;
   indivisible.tp = {8, 16};
   indivisible.dcp = {3, 5};

@@ -202,6 +202,13 @@ TEST(BuildRequest, UnknownWordsAreRefused) {
             (std::vector<std::string>{"INVALID_NAME", "INVALID_NAME", "DTYPE_UNKNOWN"}));
 }
 
+TEST(BuildRequest, UnsaidAsManyAreDraftedAsTheDraftWasTrainedFor) {
+  EXPECT_EQ(BuildRequest(Catalogued("qwen3-8b"), Catalogued("z-lab/Qwen3-8B-DFlash-b16"), PlanOptions{})
+                .draft_tokens,
+            15);
+  EXPECT_EQ(KimiRequest(Options(8, 8)).draft_tokens, 7);
+}
+
 TEST(BuildRequest, AReplicatedDraftKeepsItsOwnHeadsOfAllTokens) {
   PlanOptions options = Options(8, 8);
   const PlanRequest sharded = KimiRequest(options);

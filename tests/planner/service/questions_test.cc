@@ -130,6 +130,22 @@ TEST_F(PlannerQuestionsTest, ComparesWithTheEnginesLayouts) {
   EXPECT_EQ(response.lengths_size(), 0);
 }
 
+// As the command line does, so that both give one plan.
+TEST_F(PlannerQuestionsTest, UnsaidAsManyAreDraftedAsTheDraftWasTrainedFor) {
+  wire::CreatePlanRequest request;
+  request.mutable_target()->set_catalogue_name("qwen3-8b");
+  request.mutable_draft()->set_catalogue_name("qwen3-8b-dflash");
+  request.mutable_options()->add_kv_memory_bytes(std::int64_t{8} << 30);
+  request.mutable_options()->add_context_tokens(8192);
+  wire::CreatePlanResponse unsaid;
+  KVASIR_ASSERT_OK(Call(&wire::PlannerService::Stub::CreatePlan, request, unsaid));
+  ASSERT_TRUE(unsaid.has_plan()) << unsaid.DebugString();
+  request.mutable_options()->set_draft_tokens(15);
+  wire::CreatePlanResponse said;
+  KVASIR_ASSERT_OK(Call(&wire::PlannerService::Stub::CreatePlan, request, said));
+  EXPECT_EQ(unsaid.plan().plan_id(), said.plan().plan_id());
+}
+
 TEST_F(PlannerQuestionsTest, RefusesComparisonsThatAreNone) {
   wire::CompareWithEngineRequest request;
   wire::CompareWithEngineResponse response;
