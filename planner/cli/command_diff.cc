@@ -195,6 +195,12 @@ int RunDiff(const Console& console, Args args) {
     difference.limit = *parsed;
   }
   if (IsEngineRuleset(line->words()[0])) return RunEngineDiff(console, *line, difference.limit, form);
+  if (IsEngineRuleset(line->words()[1])) {
+    return BadUsage(
+        console, "diff",
+        absl::InvalidArgumentError(absl::StrFormat("%s stands first: kvasir diff %s %s", line->words()[1],
+                                                   line->words()[1], line->words()[0])));
+  }
   absl::StatusOr<StoredPlan> before = LoadPlan(console, line->words()[0]);
   if (!before.ok()) return BadUsage(console, "diff", before.status());
   absl::StatusOr<StoredPlan> after = LoadPlan(console, line->words()[1]);

@@ -83,6 +83,7 @@ absl::StatusOr<SolveQuestion> ReadSolve(const CommandLine& line) {
         absl::StrFormat("--gpus %d: expected 1 to %d", question.ranks_max, kRanksMax));
   }
   question.dcp_is_said = line.Has("dcp");
+  question.batch_is_said = line.Has("max-requests");
   return question;
 }
 

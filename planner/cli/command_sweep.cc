@@ -87,6 +87,7 @@ absl::StatusOr<SweepAxes> ReadAxes(const CommandLine& line) {
   KVASIR_RETURN_IF_ERROR(ReadNumbers(line, "dcp", axes.dcp));
   KVASIR_RETURN_IF_ERROR(ReadNumbers(line, "block-tokens", axes.block_tokens));
   KVASIR_RETURN_IF_ERROR(ReadNumbers(line, "draft-tokens", axes.draft_tokens));
+  for (const std::int64_t tokens : axes.draft_tokens) KVASIR_RETURN_IF_ERROR(CheckDraftTokens(tokens));
   ReadTexts(line, "ruleset", axes.rulesets);
   ReadTexts(line, "state-rollback", axes.state_rollbacks);
   ReadTexts(line, "kv-cache-dtype", axes.cache_dtypes);

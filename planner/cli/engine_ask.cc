@@ -150,9 +150,7 @@ absl::Status CheckNativeFlags(const CommandLine& line) {
 bool IsEngineRuleset(std::string_view name) { return name.substr(0, 5) == "vllm-"; }
 
 absl::StatusOr<vllm::EngineVersion> EngineVersionOf(std::string_view name) {
-  for (const auto version : {vllm::EngineVersion::k2026_08, vllm::EngineVersion::k2026_11}) {
-    if (name == vllm::EngineVersionName(version)) return version;
-  }
+  if (const std::optional<vllm::EngineVersion> version = vllm::ParseEngineVersion(name)) return *version;
   return absl::InvalidArgumentError(absl::StrFormat(
       "--ruleset %s: a launch is planned by vllm-2026-08 or vllm-2026-11", std::string(name)));
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "planner/cli/engine_ask.h"
 #include "planner/cli/quantity.h"
+#include "planner/questions/engine_modes.h"
 #include "planner/request/engine_answer.h"
 
 namespace kvasir::cli {
@@ -32,14 +33,9 @@ std::optional<Alternative> EngineLine(const PlanQuestion& question,
   if (question.options.kv_memory_bytes.empty() || capacity.empty()) return std::nullopt;
   Alternative line;
   line.label = "vLLM 2026-11";
-  PlanQuestion sharded = question;
-  sharded.options.draft_context = kDraftSharded;  // as the engine keeps it
-  absl::StatusOr<EngineLaunch> asked_launch = LaunchOf(sharded, ReleaseOf(kVersion));
-  if (!asked_launch.ok()) return std::nullopt;
-  EngineLaunch launch = *std::move(asked_launch);
-  launch.options.replay_ssm.reset();
-  launch.options.prefix_caching = false;  // as in our own plan
-  launch.options.allow_long_model_len = true;
+  absl::StatusOr<EngineLaunch> beside = LaunchBeside(question, kVersion);
+  if (!beside.ok()) return std::nullopt;
+  EngineLaunch launch = *std::move(beside);
   const std::int64_t memory = *launch.options.kv_cache_memory_bytes;
   for (const CapacityRow& row : capacity) {
     launch.options.max_model_len = row.context_tokens;

@@ -12,8 +12,8 @@
 namespace kvasir::cli {
 
 // "vLLM 2026-11": requests of each context of `capacity`, with snapshots for rejected tokens and without a
-// prefix cache; the remark names padding layers and blocks, or how the engine fails. nullopt where the engine
-// refuses the options before it plans.
+// prefix cache; the remark names padding layers and blocks, or how the engine fails. nullopt where there is
+// no such launch (planner/questions/engine_modes.h).
 [[nodiscard]] std::optional<Alternative> EngineLine(const PlanQuestion& question,
                                                     const std::vector<CapacityRow>& capacity);
 

@@ -87,11 +87,7 @@ absl::Status ReadNumbers(const CommandLine& line, PlanOptions& options) {
   KVASIR_ASSIGN_OR_RETURN(options.max_requests,
                           line.IntOr("max-requests", DefaultMaxRequests(options.min_requests)));
   KVASIR_ASSIGN_OR_RETURN(options.draft_tokens, line.IntOr("draft-tokens", options.draft_tokens));
-  if (line.Has("draft-tokens") && options.draft_tokens == 0) {
-    return absl::InvalidArgumentError(
-        "--draft-tokens 0: expected 1 to 32; leave the flag away for what the draft was trained for, and "
-        "--draft for none");
-  }
+  if (line.Has("draft-tokens")) KVASIR_RETURN_IF_ERROR(CheckDraftTokens(options.draft_tokens));
   KVASIR_ASSIGN_OR_RETURN(options.block_tokens, line.IntOr("block-tokens", options.block_tokens));
   KVASIR_ASSIGN_OR_RETURN(options.prefill_chunk, line.IntOr("prefill-chunk", options.prefill_chunk));
   return absl::OkStatus();
@@ -131,6 +127,13 @@ absl::Status ReadSizes(const CommandLine& line, bool needs_memory, PlanOptions& 
 
 std::span<const Flag> PlanFlags() { return kFlags; }
 
+absl::Status CheckDraftTokens(std::int64_t tokens) {
+  if (tokens != 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "--draft-tokens 0: expected 1 to 32; leave the flag away for what the draft was trained for, and "
+      "--draft for none");
+}
+
 absl::StatusOr<ModelDescription> ReadModel(std::string_view word) {
   absl::StatusOr<ModelDescription> known = FindInCatalogue(word);
   if (known.ok()) return known;
@@ -158,8 +161,6 @@ absl::StatusOr<PlanQuestion> ReadQuestion(const CommandLine& line, bool needs_me
   }
   PlanOptions& options = question.options;
   KVASIR_RETURN_IF_ERROR(ReadNumbers(line, options));
-  if (options.draft_tokens == 0 && question.draft.has_value() && question.draft->draft.has_value())
-    options.draft_tokens = TrainedTokens(*question.draft->draft);
   KVASIR_RETURN_IF_ERROR(ReadSizes(line, needs_memory, options));
   options.ruleset = line.ValueOr("ruleset", options.ruleset);
   options.cache_dtype = line.ValueOr("kv-cache-dtype", options.cache_dtype);

@@ -1,7 +1,6 @@
 #include "planner/cli/show_solution.h"
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <utility>
 
@@ -99,9 +98,23 @@ void ShowMayFit(const Console& console, const SolveQuestion& question, const std
   console.out << "  again    " << AgainText(models, best) << "\n";
 }
 
+// Ways out in the words of solve, without what it looks for itself or what the device decides.
+DoesNotFit InSolveWords(const SolveQuestion& question, DoesNotFit misfit) {
+  std::erase_if(misfit.remedies, [&question](const FitRemedy& remedy) {
+    const bool memory = remedy.field.find("kv_memory") != std::string::npos;
+    return (memory && (question.device.has_value() || question.goal == SolveGoal::kMemory)) ||
+           (remedy.field == "context_tokens" && question.goal == SolveGoal::kContext) ||
+           (remedy.field == "min_requests" && question.goal == SolveGoal::kRequests);
+  });
+  for (FitRemedy& remedy : misfit.remedies) {
+    if (remedy.field == "min_requests") remedy.field = "--requests";
+  }
+  return misfit;
+}
+
 void ShowWhyNot(const Console& console, const SolveQuestion& question, const NoSolution& why) {
   if (why.misfit.has_value()) {
-    ShowDoesNotFit(console, *why.misfit);
+    ShowDoesNotFit(console, InSolveWords(question, *why.misfit));
     if (question.device.has_value())
       console.out << "\nThe memory is what the device leaves at most, weights and graphs at their least.\n";
   } else if (!why.device.empty()) {
@@ -109,6 +122,7 @@ void ShowWhyNot(const Console& console, const SolveQuestion& question, const NoS
   } else {
     ShowRefusals(console, question.base, Refusals{why.refusals});
   }
+  if (why.tp > 0) console.out << absl::StrFormat("\nNearest to fitting: TP %d × DCP %d.\n", why.tp, why.dcp);
 }
 
 // Changes are answered with the least that a device leaves.
@@ -129,39 +143,6 @@ void ShowInstead(const Console& console, const SolveQuestion& question, const So
                        answer.solution.has_value() ? "Better with" : HeadWithout(question))
               << "\n"
               << table.Text(2);
-}
-
-using Json = nlohmann::ordered_json;
-
-Json OptionsJson(const Solution& solution) {
-  const PlanOptions& o = solution.options;
-  return {{"tp", o.tp},
-          {"dcp", o.dcp},
-          {"interleave", o.interleave},
-          {"kv_memory_bytes", solution.planned.plan.arena_bytes.value()},
-          {"context_tokens", solution.context_tokens},
-          {"min_requests", o.min_requests},
-          {"max_requests", o.max_requests},
-          {"prefill_chunk", o.prefill_chunk},
-          {"block_tokens", o.block_tokens},
-          {"target_backend", o.target_backend},
-          {"draft_backend", o.draft_backend},
-          {"cache_dtype", o.cache_dtype},
-          {"state_rollback", StateRollbackName(solution.planned.plan.rollback)},
-          {"draft_context", o.draft_context},
-          {"draft_tokens", solution.planned.plan.draft_tokens}};
-}
-
-Json WhyNotJson(const NoSolution& why) {
-  Json refusals = Json::array();
-  for (const Refusal& refusal : why.refusals) {
-    refusals.push_back(
-        {{"rule", RuleName(refusal.rule)}, {"field", refusal.field}, {"message", RefusalText(refusal)}});
-  }
-  Json json = {{"refusals", refusals}, {"shortfall_bytes", nullptr}, {"device", nullptr}};
-  if (why.misfit.has_value()) json["shortfall_bytes"] = why.misfit->shortfall.value();
-  if (!why.device.empty()) json["device"] = why.device;
-  return json;
 }
 
 }  // namespace
@@ -187,8 +168,8 @@ void ShowSolution(const Console& console, const SolveQuestion& question, const s
                                  Counted(solution.requests, "request"), Thousands(solution.context_tokens),
                                  Thousands(solution.guaranteed_requests));
   if (solution.requests > plan.max_requests) {
-    console.out << absl::StrFormat("  batch    %s of them run together, by --max-requests\n",
-                                   Thousands(plan.max_requests));
+    console.out << absl::StrFormat("  batch    %s of them run together%s\n", Thousands(plan.max_requests),
+                                   question.batch_is_said ? ", by --max-requests" : "");
   }
   if (question.device.has_value()) {
     console.out << absl::StrFormat(
@@ -199,38 +180,6 @@ void ShowSolution(const Console& console, const SolveQuestion& question, const s
   console.out << "  again    " << AgainText(models, solution) << "\n";
   ShowInstead(console, question, answer);
   if (kept) console.out << absl::StrFormat("\nNext     kvasir explain %s      why each of these\n", id);
-}
-
-std::string SolutionJson(const SolveQuestion& question, const SolveAnswer& answer) {
-  const char* verdict = answer.at_best.has_value()        ? "may_fit"
-                        : answer.why_not.refusals.empty() ? "does_not_fit"
-                                                          : "refused";
-  Json json = {{"schema", "kvasir.solve/1"},
-               {"goal", SolveGoalName(question.goal)},
-               {"verdict", answer.solution.has_value() ? "solved" : verdict},
-               {"value", nullptr},
-               {"plan_id", nullptr}};
-  if (answer.solution.has_value()) {
-    json["value"] = answer.solution->value;
-    json["plan_id"] = answer.solution->planned.plan_id;
-    json["requests"] = answer.solution->requests;
-    json["guaranteed_requests"] = answer.solution->guaranteed_requests;
-    json["options"] = OptionsJson(*answer.solution);
-  } else {
-    json["why_not"] = WhyNotJson(answer.why_not);
-  }
-  json["needed_bytes"] = nullptr;
-  if (answer.needed.has_value()) json["needed_bytes"] = answer.needed->value();
-  json["at_best"] = nullptr;
-  if (answer.at_best.has_value()) {
-    json["at_best"] = {{"value", answer.at_best->value},
-                       {"plan_id", answer.at_best->planned.plan_id},
-                       {"options", OptionsJson(*answer.at_best)}};
-  }
-  json["instead"] = Json::array();
-  for (const ChangedSolution& change : answer.instead)
-    json["instead"].push_back({{"flags", change.flags}, {"value", change.value}});
-  return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace kvasir::cli

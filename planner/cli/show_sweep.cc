@@ -143,8 +143,11 @@ void ShowSweep(const Console& console, const PlanQuestion& base, const SweepAxes
   for (std::size_t i = 0; i < points.size();) table.Row(RowCells(columns, axes.contexts, points, i));
   console.out << table.Text(0)
               << "\n* at this length nothing admits as many with fewer ranks, or more with as many\n";
-  if (!axes.devices.empty())
-    console.out << "  of a device: with the least and with the most that it leaves for caches\n";
+  if (!axes.devices.empty()) {
+    console.out << absl::StrFormat(
+        "  of a device: with the least and with the most that it leaves for caches beside batches of %s\n",
+        Thousands(base.options.max_requests));
+  }
   if (const std::int64_t left = CountLeftOut(base, axes); left > 0) {
     console.out << absl::StrFormat("  %s combinations whose DCP does not divide TP are left out\n",
                                    Thousands(left));

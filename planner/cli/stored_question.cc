@@ -1,5 +1,6 @@
 #include "planner/cli/stored_question.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -16,6 +17,8 @@ namespace kvasir::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kIdShown = 12;
 
 // One list for writing and reading, so that neither can forget a field.
 template <class Options, class Visit>
@@ -86,9 +89,15 @@ absl::Status SaveQuestion(const Console& console, const std::string& plan_id, co
 }
 
 absl::StatusOr<PlanQuestion> LoadQuestion(const Console& console, const StoredPlan& plan) {
-  KVASIR_ASSIGN_OR_RETURN(const std::string text, LoadText(console, "questions/" + plan.plan_id + ".json"));
+  const absl::StatusOr<std::string> text = LoadText(console, "questions/" + plan.plan_id + ".json");
+  if (absl::IsNotFound(text.status())) {
+    return absl::NotFoundError(
+        absl::StrFormat("plan %s: the question behind it is not stored here; plan again, without --no-save",
+                        plan.plan_id.substr(0, kIdShown)));
+  }
+  if (!text.ok()) return text.status();
   PlanQuestion question;
-  KVASIR_ASSIGN_OR_RETURN(question.options, OptionsFromText(text));
+  KVASIR_ASSIGN_OR_RETURN(question.options, OptionsFromText(*text));
   KVASIR_ASSIGN_OR_RETURN(question.target, StoredModel(console, plan.plan.target));
   if (!plan.plan.draft.digest.empty()) {
     KVASIR_ASSIGN_OR_RETURN(question.draft, StoredModel(console, plan.plan.draft));

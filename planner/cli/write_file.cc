@@ -27,6 +27,21 @@ std::error_code Put(const fs::path& path, std::string_view text) {
   return {errno == 0 ? EIO : errno, std::generic_category()};
 }
 
+// Where a chain of links ends, which may not be there yet.
+fs::path EndOfLinks(const fs::path& path, std::error_code& ec) {
+  constexpr int kLinksMax = 40;  // as the system follows
+  fs::path at = path;
+  for (int i = 0; i < kLinksMax; ++i) {
+    std::error_code none;  // of what is not there
+    if (!fs::is_symlink(fs::symlink_status(at, none))) return at;
+    const fs::path next = fs::read_symlink(at, ec);
+    if (ec) return at;
+    at = at.parent_path() / next;
+  }
+  ec = std::make_error_code(std::errc::too_many_symbolic_link_levels);
+  return at;
+}
+
 }  // namespace
 
 absl::Status WriteFile(const std::string& path, std::string_view text) {
@@ -36,10 +51,12 @@ absl::Status WriteFile(const std::string& path, std::string_view text) {
     const std::error_code failed = Put(path, text);
     return failed ? Failure(path, failed) : absl::OkStatus();
   }
-  const fs::path target = exists ? fs::canonical(path, ec) : fs::path(path);
+  if (ec) return Failure(path, ec);
+  const fs::path target = EndOfLinks(path, ec);
   if (ec) return Failure(path, ec);
   const fs::path part = target.string() + absl::StrFormat(".%d.part", getpid());
   std::error_code failed = Put(part, text);
+  if (!failed && exists) fs::permissions(part, fs::status(target).permissions(), failed);
   if (!failed) fs::rename(part, target, failed);
   if (!failed) return absl::OkStatus();
   fs::remove(part, ec);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/base/insert_sorted.h"
+#include "common/plan/plan_text.h"
 #include "planner/core/capacity.h"
 #include "planner/core/stage_text.h"
 #include "planner/core/wide.h"
@@ -128,6 +129,20 @@ std::vector<FieldChange> Changes(const Fields& before, const Fields& after) {
   return out;
 }
 
+std::string_view FirstLine(std::string_view text) { return text.substr(0, text.find('\n')); }
+
+// Details of single layers are no fields: of plans that are alike in all fields, the first line of their
+// texts that is not the same.
+void AddFirstLine(const Plan& before, const Plan& after, std::vector<FieldChange>& out) {
+  const std::string was = PlanToText(before);
+  const std::string is = PlanToText(after);
+  if (was == is) return;
+  const auto differs = std::mismatch(was.begin(), was.end(), is.begin(), is.end()).first - was.begin();
+  const std::size_t line = was.substr(0, static_cast<std::size_t>(differs)).rfind('\n') + 1;
+  out.push_back({FieldKind::kLayout, "text", std::string(FirstLine(std::string_view(was).substr(line))),
+                 std::string(FirstLine(std::string_view(is).substr(line)))});
+}
+
 CapacityRow RowAt(const Plan& plan, std::int64_t context) {
   if (context <= plan.context_tokens) return CapacityAt(plan, context);
   CapacityRow none;
@@ -161,6 +176,7 @@ PlanComparison ComparePlans(const Plan& before, const Plan& after) {
   for (const std::int64_t length : lengths)
     out.capacity.push_back({length, RowAt(before, length), RowAt(after, length)});
   out.fields = Changes(FieldsOf(before), FieldsOf(after));
+  if (out.fields.empty()) AddFirstLine(before, after, out.fields);
   return out;
 }
 

@@ -1,4 +1,4 @@
-// Two plans beside each other: what each admits at the same lengths, then every field in which they differ.
+// Two plans beside each other: what each admits at the same lengths, then the fields in which they differ.
 // A gate asks one question of it: does any length lose more requests than it may?
 #ifndef KVASIR_PLANNER_CORE_COMPARE_PLANS_H_
 #define KVASIR_PLANNER_CORE_COMPARE_PLANS_H_
@@ -40,7 +40,9 @@ struct PlanComparison {
   friend bool operator==(const PlanComparison&, const PlanComparison&) = default;
 };
 
-// VerifyPlan must accept both. Equal plans differ in nothing; bytes are decimal numbers.
+// VerifyPlan must accept both. Equal plans differ in nothing, other plans in one field or more: where all
+// that are compared are alike, "text" has the first line of each plan's text that is not the other's. Bytes
+// are decimal numbers.
 [[nodiscard]] PlanComparison ComparePlans(const Plan& before, const Plan& after);
 
 // Whether the length admits fewer requests than before by more than `limit` hundredths of a percent.

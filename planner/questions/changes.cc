@@ -57,6 +57,7 @@ void AddDraft(const PlanQuestion& question, std::vector<Change>& out) {
 
 std::vector<Change> ChangesBesideDcp(const PlanQuestion& question) {
   std::vector<Change> out;
+  AddDraftContext(question, out);
   for (const CacheWord& word : kCacheWords) {
     const std::string option(word.option);
     if (question.options.cache_dtype == option) continue;
@@ -74,7 +75,6 @@ std::vector<Change> ChangesBesideDcp(const PlanQuestion& question) {
 std::vector<Change> ChangesOf(const PlanQuestion& question) {
   std::vector<Change> out;
   AddDcp(question, out);
-  AddDraftContext(question, out);
   for (Change& change : ChangesBesideDcp(question)) out.push_back(std::move(change));
   return out;
 }

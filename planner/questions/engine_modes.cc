@@ -12,19 +12,6 @@
 namespace kvasir {
 namespace {
 
-absl::StatusOr<EngineLaunch> LaunchFor(PlanQuestion question, vllm::EngineVersion version) {
-  question.options.target_backend.clear();  // the engine chooses its own
-  question.options.draft_backend.clear();
-  question.options.draft_context = kDraftSharded;
-  absl::StatusOr<EngineLaunch> launch = LaunchOf(question, ReleaseOf(version));
-  if (!launch.ok()) return launch.status();
-  launch->options.replay_ssm.reset();
-  launch->options.prefix_caching = false;
-  launch->options.allow_long_model_len = true;
-  launch->did_start = true;  // what its kernels take is another question
-  return launch;
-}
-
 // Nothing where it fails.
 void AddCount(EngineMode mode, vllm::EngineCase engine_case, EngineRelease release, EngineCounts& out) {
   const EngineAnswer answer = AnswerOf(std::move(engine_case), release, {}, std::nullopt);
@@ -101,22 +88,37 @@ std::string_view EngineModeName(EngineMode mode) {
   return "recover_ssm";
 }
 
-EngineComparison CountUnderEngine(const PlanQuestion& question, vllm::EngineVersion version,
-                                  std::span<const std::int64_t> contexts) {
-  EngineComparison comparison;
+absl::StatusOr<EngineLaunch> LaunchBeside(const PlanQuestion& question, vllm::EngineVersion version) {
   if (KeepsOnePart(question)) {
-    comparison.why_none =
+    return absl::FailedPreconditionError(
         "the engine divides the draft's heads and then its tokens over the same ranks: it keeps one part of "
-        "that cache, and cannot decode from it";
-    return comparison;
+        "that cache, and cannot decode from it");
   }
-  const absl::StatusOr<EngineLaunch> launch = LaunchFor(question, version);
+  PlanQuestion asked = question;
+  asked.options.target_backend.clear();  // the engine chooses its own
+  asked.options.draft_backend.clear();
+  asked.options.draft_context = kDraftSharded;
+  absl::StatusOr<EngineLaunch> launch = LaunchOf(asked, ReleaseOf(version));
+  if (!launch.ok()) return launch.status();
+  launch->options.replay_ssm.reset();
+  launch->options.prefix_caching = false;
+  launch->options.allow_long_model_len = true;
+  launch->did_start = true;  // what its kernels take is another question
+  return launch;
+}
+
+EngineComparison CountUnderEngine(const PlanQuestion& question, vllm::EngineVersion version,
+                                  std::span<const std::int64_t> contexts, const GoOn& go_on) {
+  EngineComparison comparison;
+  const absl::StatusOr<EngineLaunch> launch = LaunchBeside(question, version);
   if (!launch.ok()) {
     comparison.why_none = std::string(launch.status().message());
     return comparison;
   }
-  for (const std::int64_t context : contexts)
+  for (const std::int64_t context : contexts) {
+    if (go_on && !go_on()) break;
     comparison.lengths.push_back(CountsAt(question, *launch, context));
+  }
   return comparison;
 }
 

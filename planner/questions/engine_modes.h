@@ -38,12 +38,18 @@ struct EngineComparison {
   std::string why_none = {};
 };
 
-// The question as our own plan has it: its memory, no prefix cache, no lookahead, the engine's own kernels
-// and its own place for a draft's cache. Nothing is counted where the engine refuses the options, and where
-// it divides a draft's heads and then its tokens over the same ranks: it keeps one part in dcp of that cache,
-// and cannot decode from it.
+// The engine's launch of the question as our own plan has it: without lookahead or a prefix cache, with
+// snapshots, with its own kernels and its own place for a draft's cache. FailedPrecondition where it divides
+// a draft's heads and then its tokens over the same ranks: it keeps one part in dcp of that cache, and cannot
+// decode from it. InvalidArgument where it refuses the options.
+[[nodiscard]] absl::StatusOr<EngineLaunch> LaunchBeside(const PlanQuestion& question,
+                                                        vllm::EngineVersion version);
+
+// The question as our own plan has it: its memory, and LaunchBeside. Nothing is counted where there is none.
+// Lengths after which `go_on` said no are absent.
 [[nodiscard]] EngineComparison CountUnderEngine(const PlanQuestion& question, vllm::EngineVersion version,
-                                                std::span<const std::int64_t> contexts);
+                                                std::span<const std::int64_t> contexts,
+                                                const GoOn& go_on = {});
 
 }  // namespace kvasir
 

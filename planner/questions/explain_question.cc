@@ -65,11 +65,12 @@ ExplainLine WeightLine(const ModelDescription& model, std::int64_t tp, std::stri
 
 }  // namespace
 
-std::vector<Remedy> RankRemedies(const PlanQuestion& question, const Plan& plan) {
+std::vector<Remedy> RankRemedies(const PlanQuestion& question, const Plan& plan, const GoOn& go_on) {
   const std::vector<std::int64_t> contexts = ExplainedContexts(plan);
   const std::vector<CapacityRow> base = CapacityAtEach(plan, contexts);
   std::vector<Remedy> remedies;
   for (const Change& change : ChangesOf(question)) {
+    if (go_on && !go_on()) break;
     PlanQuestion changed = question;
     change.apply(changed);
     const PlanOutcome outcome = MakePlan(RequestOf(changed));

@@ -21,7 +21,8 @@ struct Remedy {
 
 // Changes with which some explained length admits more, most at the plan's own context first, then at the
 // longer lengths. `plan` is the answer to `question`.
-[[nodiscard]] std::vector<Remedy> RankRemedies(const PlanQuestion& question, const Plan& plan);
+[[nodiscard]] std::vector<Remedy> RankRemedies(const PlanQuestion& question, const Plan& plan,
+                                               const GoOn& go_on = {});
 
 // A sentence for each, with what the plan admits beside what it would.
 [[nodiscard]] std::vector<ExplainLine> ExplainRemedies(const Plan& plan, const std::vector<Remedy>& remedies);

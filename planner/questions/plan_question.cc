@@ -13,6 +13,10 @@ namespace {
 
 constexpr std::int64_t kMiB = std::int64_t{1} << 20;
 
+std::string RanksText(std::int64_t tp) {
+  return tp == 1 ? "one rank" : absl::StrFormat("each of %d ranks", tp);
+}
+
 std::string TakenText(const EngineBudget& budget, MemoryEnd end) {
   std::string text;
   for (const BudgetLine& line : budget.taken) {
@@ -20,6 +24,15 @@ std::string TakenText(const EngineBudget& budget, MemoryEnd end) {
     text += absl::StrFormat("%s%s %d MiB", text.empty() ? "" : ", ", line.what, bytes / kMiB);
   }
   return text;
+}
+
+// The engine refuses batches of more requests than tokens; ours hold a row of each beside any prefill chunk.
+void RaiseBatchedTokens(EngineLaunch& launch) {
+  EngineLaunch usual = launch;
+  usual.options.max_num_seqs.reset();
+  const absl::StatusOr<EngineSettings> settings = SettingsOf(usual);
+  const std::int64_t seqs = launch.options.max_num_seqs.value_or(0);
+  if (settings.ok() && settings->max_num_batched_tokens < seqs) launch.options.max_num_batched_tokens = seqs;
 }
 
 }  // namespace
@@ -43,6 +56,7 @@ absl::Status SetMemoryOf(const GpuRow& device, MemoryEnd end, PlanQuestion& ques
   if (asked.options.cache_dtype == "f32") asked.options.cache_dtype = "auto";
   KVASIR_ASSIGN_OR_RETURN(EngineLaunch launch, LaunchOf(asked, ReleaseOf(vllm::EngineVersion::k2026_11)));
   launch.device = device;
+  RaiseBatchedTokens(launch);
   launch.did_start = true;  // which kernels another engine would take is not the question
   KVASIR_ASSIGN_OR_RETURN(const EngineSettings settings, SettingsOf(launch));
   const EngineBudget budget = BudgetOf(launch, settings, std::nullopt, std::nullopt);
@@ -50,8 +64,8 @@ absl::Status SetMemoryOf(const GpuRow& device, MemoryEnd end, PlanQuestion& ques
   const std::int64_t cache = least ? budget.cache.least : budget.cache.most;
   if (cache <= 0) {
     return absl::FailedPreconditionError(
-        absl::StrFormat("each of %d ranks on %s %s nothing left for caches; of its %d MiB go, at %s: %s",
-                        asked.options.tp, std::string(device.title), least ? "may have" : "has",
+        absl::StrFormat("%s on %s %s nothing left for caches; of its %d MiB go, at %s: %s",
+                        RanksText(asked.options.tp), std::string(device.title), least ? "may have" : "has",
                         (least ? budget.given.least : budget.given.most) / kMiB, least ? "most" : "least",
                         TakenText(budget, end)));
   }

@@ -3,6 +3,7 @@
 #define KVASIR_PLANNER_QUESTIONS_PLAN_QUESTION_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "absl/status/status.h"
@@ -20,6 +21,12 @@ struct PlanQuestion {
   std::optional<ModelDescription> draft;
   PlanOptions options;
 };
+
+// Called between plans by what takes many; false ends it with what was found so far. Null: never ends early.
+using GoOn = std::function<bool()>;
+
+// For rules alone, which do not depend on the amount.
+inline constexpr std::int64_t kAnyMemoryBytes = std::int64_t{1} << 30;
 
 [[nodiscard]] PlanRequest RequestOf(const PlanQuestion& question);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_format.h"
 #include "common/base/insert_sorted.h"
 #include "common/base/limits.h"
 #include "planner/core/canonical.h"
@@ -14,18 +15,6 @@
 
 namespace kvasir {
 namespace {
-
-struct GoalWord {
-  SolveGoal goal;
-  std::string_view word;
-};
-// Rules do not depend on the amount.
-constexpr std::int64_t kAnyMemory = std::int64_t{1} << 30;
-
-constexpr GoalWord kGoals[] = {{SolveGoal::kContext, "context"},
-                               {SolveGoal::kRequests, "requests"},
-                               {SolveGoal::kRanks, "ranks"},
-                               {SolveGoal::kMemory, "memory"}};
 
 // A value that the planner worked out while it explained why a question does not fit; nullopt: none fits.
 std::optional<std::int64_t> BestThatFits(SolveGoal goal, const DoesNotFit& misfit) {
@@ -81,20 +70,6 @@ bool IsBetter(SolveGoal goal, std::int64_t value, std::int64_t than) {
 
 }  // namespace
 
-std::string_view SolveGoalName(SolveGoal goal) {
-  for (const GoalWord& row : kGoals) {
-    if (row.goal == goal) return row.word;
-  }
-  return "invalid";
-}
-
-std::optional<SolveGoal> ParseSolveGoal(std::string_view word) {
-  for (const GoalWord& row : kGoals) {
-    if (row.word == word) return row.goal;
-  }
-  return std::nullopt;
-}
-
 Tried TryToPlan(const PlanQuestion& question) {
   PlanOutcome outcome = MakePlan(RequestOf(question));
   if (auto* refused = std::get_if<Refusals>(&outcome))
@@ -113,7 +88,7 @@ Tried TryToPlan(const PlanQuestion& question) {
 
 std::optional<NoSolution> SetMemory(const SolveQuestion& question, PlanQuestion& asked) {
   if (!question.device.has_value() || question.goal == SolveGoal::kMemory) return std::nullopt;
-  asked.options.kv_memory_bytes = {kAnyMemory};
+  asked.options.kv_memory_bytes = {kAnyMemoryBytes};
   std::variant<Validated, Refusals> checked = Validate(Canonicalize(RequestOf(asked)));
   if (auto* refused = std::get_if<Refusals>(&checked))
     return NoSolution{.refusals = std::move(refused->refusals), .misfit = std::nullopt, .device = {}};
@@ -122,8 +97,10 @@ std::optional<NoSolution> SetMemory(const SolveQuestion& question, PlanQuestion&
   return NoSolution{.refusals = {}, .misfit = std::nullopt, .device = std::string(memory.message())};
 }
 
-Tried SolveOne(const SolveQuestion& question, const GoOn& go_on) {
-  if (question.goal == SolveGoal::kRanks) return WithValue(question.goal, SolveRanks(question, go_on));
+namespace {
+
+// In batches of the question's own max_requests.
+Tried SolveAsSaid(const SolveQuestion& question) {
   PlanQuestion asked = question.base;
   if (std::optional<NoSolution> none = SetMemory(question, asked)) return *std::move(none);
   PlanQuestion too_much = asked;
@@ -138,8 +115,44 @@ Tried SolveOne(const SolveQuestion& question, const GoOn& go_on) {
     if (question.goal == SolveGoal::kRequests) asked.options.min_requests = 1;
     return question.goal == SolveGoal::kRequests ? TryToPlan(asked) : tried;
   }
-  Ask(question.goal, *best, asked.options);
+  const bool in_one_batch = question.goal == SolveGoal::kRequests && !question.batch_is_said;
+  Ask(question.goal, in_one_batch ? std::min(*best, asked.options.max_requests) : *best, asked.options);
   return WithValue(question.goal, TryToPlan(asked));
+}
+
+Tried SolveInBatchesOf(std::int64_t requests, SolveQuestion question) {
+  question.base.options.max_requests = requests;
+  Tried tried = SolveAsSaid(question);
+  if (auto* solution = std::get_if<Solution>(&tried)) solution->value = std::min(solution->value, requests);
+  return tried;
+}
+
+// The largest batch that is admitted whole: a device leaves less to caches beside larger batches.
+Tried SolveWholeBatch(const SolveQuestion& question) {
+  Tried best = SolveInBatchesOf(1, question);
+  if (!std::holds_alternative<Solution>(best)) return best;
+  std::int64_t holds = 1;
+  std::int64_t fails = std::min(std::get<Solution>(best).requests, kRequestsMax) + 1;
+  // Without a device the first try is the answer.
+  for (std::int64_t batch = fails - 1; fails - holds > 1; batch = holds + (fails - holds) / 2) {
+    Tried tried = SolveInBatchesOf(batch, question);
+    const auto* solution = std::get_if<Solution>(&tried);
+    if (solution != nullptr && solution->value == batch) {
+      holds = batch;
+      best = std::move(tried);
+    } else {
+      fails = batch;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+Tried SolveOne(const SolveQuestion& question, const GoOn& go_on) {
+  if (question.goal == SolveGoal::kRanks) return WithValue(question.goal, SolveRanks(question, go_on));
+  if (question.goal == SolveGoal::kRequests && !question.batch_is_said) return SolveWholeBatch(question);
+  return SolveAsSaid(question);
 }
 
 namespace {
@@ -154,6 +167,31 @@ std::optional<Bytes> NeededFor(const Solution& best, const SolveQuestion& questi
   const auto* none = std::get_if<NoSolution>(&tried);
   if (none == nullptr || !none->misfit.has_value()) return std::nullopt;
   return none->misfit->needed;
+}
+
+// Ranks are looked for with a dcp of each number, unless one is said; then the best of all others is a
+// change.
+void AddOtherDcp(const SolveQuestion& question, const GoOn& go_on, std::vector<ChangedSolution>& out) {
+  SolveQuestion any = question;
+  any.dcp_is_said = false;
+  const Tried tried = SolveOne(any, go_on);
+  const auto* solution = std::get_if<Solution>(&tried);
+  if (solution == nullptr || solution->options.dcp == question.base.options.dcp) return;
+  out.push_back({absl::StrFormat("--dcp %d", solution->options.dcp), solution->value});
+}
+
+std::vector<ChangedSolution> ChangedSolutions(const SolveQuestion& question, const GoOn& go_on) {
+  std::vector<ChangedSolution> out;
+  const bool ranks = question.goal == SolveGoal::kRanks;
+  if (ranks && question.dcp_is_said) AddOtherDcp(question, go_on, out);
+  for (const Change& change : ranks ? ChangesBesideDcp(question.base) : ChangesOf(question.base)) {
+    if (go_on && !go_on()) break;
+    SolveQuestion changed = question;
+    change.apply(changed.base);
+    const Tried tried = SolveOne(changed, go_on);
+    if (const auto* solution = std::get_if<Solution>(&tried)) out.push_back({change.flags, solution->value});
+  }
+  return out;
 }
 
 }  // namespace
@@ -184,17 +222,9 @@ SolveAnswer Solve(const SolveQuestion& question, const GoOn& go_on) {
   const auto is_better = [&question](const ChangedSolution& a, const ChangedSolution& b) {
     return IsBetter(question.goal, a.value, b.value);
   };
-  const bool ranks = question.goal == SolveGoal::kRanks && !question.dcp_is_said;
-  for (const Change& change : ranks ? ChangesBesideDcp(question.base) : ChangesOf(question.base)) {
-    if (go_on && !go_on()) break;
-    SolveQuestion changed = question;
-    change.apply(changed.base);
-    const Tried other = SolveOne(changed, go_on);
-    const auto* solution = std::get_if<Solution>(&other);
-    if (solution == nullptr) continue;
-    if (answer.solution.has_value() && !IsBetter(question.goal, solution->value, answer.solution->value))
-      continue;
-    InsertSorted(answer.instead, ChangedSolution{change.flags, solution->value}, is_better);
+  for (ChangedSolution& changed : ChangedSolutions(question, go_on)) {
+    if (answer.solution.has_value() && !is_better(changed, {"", answer.solution->value})) continue;
+    InsertSorted(answer.instead, std::move(changed), is_better);
   }
   return answer;
 }

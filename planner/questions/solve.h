@@ -5,7 +5,6 @@
 #define KVASIR_PLANNER_QUESTIONS_SOLVE_H_
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,6 +31,9 @@ struct SolveQuestion {
   MemoryEnd end = MemoryEnd::kLeast;
   std::int64_t ranks_max = 8;  // kRanks: as many are tried
   bool dcp_is_said = false;    // kRanks: only this dcp; else every divisor is tried
+  // kRequests: options.max_requests stays as it is; else all that are found run as one batch, for which a
+  // device keeps memory of its own.
+  bool batch_is_said = false;
 };
 
 struct Solution {
@@ -48,6 +50,9 @@ struct NoSolution {
   std::vector<Refusal> refusals;
   std::optional<DoesNotFit> misfit;
   std::string device;  // a sentence; empty: the device is not why
+  // kRanks: what this is said of, the nearest to fitting of those that were tried; else 0.
+  std::int64_t tp = 0;
+  std::int64_t dcp = 0;
 };
 
 // A single change of the question and what the goal then is.
@@ -63,9 +68,6 @@ struct SolveAnswer {
   std::optional<Bytes> needed;  // kRanks, where there is at_best alone: what each of its ranks must have
   std::vector<ChangedSolution> instead;  // changes that make the answer better, best first
 };
-
-// Called between plans; false ends the search with what was found so far. Null: never ends early.
-using GoOn = std::function<bool()>;
 
 [[nodiscard]] SolveAnswer Solve(const SolveQuestion& question, const GoOn& go_on = {});
 

@@ -44,6 +44,8 @@ Tried SolveRanks(const SolveQuestion& question, const GoOn& go_on) {
       }
       Tried tried = TryRanks(question, tp, dcp);
       if (auto* failure = std::get_if<NoSolution>(&tried)) {
+        failure->tp = tp;
+        failure->dcp = dcp;
         KeepNearest(std::move(*failure), nearest);
         continue;
       }

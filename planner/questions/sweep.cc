@@ -26,9 +26,6 @@ absl::Status CheckAxis(std::string_view name, std::vector<T> axis) {
                     absl::StrFormat("%s has a value twice; give each once", name));
 }
 
-// Rules do not depend on the amount.
-constexpr std::int64_t kAnyMemory = std::int64_t{1} << 30;
-
 std::string ShortText(std::int64_t bytes) { return absl::StrFormat("%d bytes short", bytes); }
 
 void AskNative(const PlanQuestion& question, SweepPoint& point) {
@@ -76,10 +73,8 @@ void AskEngine(const PlanQuestion& question, vllm::EngineVersion version, const 
 }
 
 void AskRuleset(const PlanQuestion& question, const std::optional<GpuRow>& device, SweepPoint& point) {
-  for (const auto version : {vllm::EngineVersion::k2026_08, vllm::EngineVersion::k2026_11}) {
-    if (question.options.ruleset == vllm::EngineVersionName(version))
-      return AskEngine(question, version, device, point);
-  }
+  if (const auto version = vllm::ParseEngineVersion(question.options.ruleset))
+    return AskEngine(question, *version, device, point);
   AskNative(question, point);
 }
 
@@ -88,7 +83,7 @@ SweepPoint AskAt(PlanQuestion& question, const GpuRow& device, MemoryEnd end) {
   SweepPoint point;
   point.options = question.options;
   const absl::Status memory = SetMemoryOf(device, end, question);
-  if (!memory.ok()) question.options.kv_memory_bytes = {kAnyMemory};
+  if (!memory.ok()) question.options.kv_memory_bytes = {kAnyMemoryBytes};
   AskRuleset(question, device, point);
   if (memory.ok()) {
     point.options.kv_memory_bytes = question.options.kv_memory_bytes;

@@ -1,6 +1,5 @@
 #include "planner/service/answer_engine.h"
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,12 +28,12 @@ namespace {
 
 constexpr std::int64_t kWireWordsMax = 1024;
 constexpr std::int64_t kWireBytesMax = std::int64_t{64} << 10;
-constexpr std::array kVersions = {vllm::EngineVersion::k2026_08, vllm::EngineVersion::k2026_11};
+constexpr auto kNewest = vllm::EngineVersion::k2026_11;
 
 // Empty: the newest.
 absl::StatusOr<vllm::EngineVersion> VersionOf(const std::string& ruleset) {
-  if (ruleset.empty()) return kVersions.back();
-  if (const std::optional<vllm::EngineVersion> version = EngineRuleset(ruleset)) return *version;
+  if (ruleset.empty()) return kNewest;
+  if (const std::optional<vllm::EngineVersion> version = vllm::ParseEngineVersion(ruleset)) return *version;
   return FieldError(
       reason::kUnknownValue, "ruleset",
       absl::StrFormat("ruleset is \"%s\"; give vllm-2026-08 or vllm-2026-11", ruleset.substr(0, 64)));
@@ -154,7 +153,7 @@ absl::StatusOr<plan::v1::EnginePrediction> AnswerInput(const plan::v1::EngineInp
 
 absl::StatusOr<plan::v1::EnginePrediction> AnswerModels(const planner::v1::CreatePlanRequest& request) {
   KVASIR_ASSIGN_OR_RETURN(const PlanQuestion question, QuestionFromProto(request));
-  const vllm::EngineVersion version = EngineRuleset(question.options.ruleset).value_or(kVersions.back());
+  const vllm::EngineVersion version = vllm::ParseEngineVersion(question.options.ruleset).value_or(kNewest);
   const absl::StatusOr<EngineLaunch> launch =
       LaunchOf(question.target, question.draft, question.options, ReleaseOf(version));
   if (!launch.ok()) return WithinField("options", launch.status());
@@ -166,15 +165,8 @@ absl::StatusOr<plan::v1::EnginePrediction> AnswerModels(const planner::v1::Creat
 
 }  // namespace
 
-std::optional<vllm::EngineVersion> EngineRuleset(std::string_view name) {
-  for (const vllm::EngineVersion version : kVersions) {
-    if (vllm::EngineVersionName(version) == name) return version;
-  }
-  return std::nullopt;
-}
-
 bool AsksEngine(const planner::v1::CreatePlanRequest& request) {
-  return request.has_engine() || EngineRuleset(request.options().ruleset()).has_value();
+  return request.has_engine() || vllm::ParseEngineVersion(request.options().ruleset()).has_value();
 }
 
 absl::StatusOr<planner::v1::CreatePlanResponse> AnswerEngine(const planner::v1::CreatePlanRequest& request) {

@@ -3,17 +3,10 @@
 #ifndef KVASIR_PLANNER_SERVICE_ANSWER_ENGINE_H_
 #define KVASIR_PLANNER_SERVICE_ANSWER_ENGINE_H_
 
-#include <optional>
-#include <string_view>
-
 #include "absl/status/statusor.h"
 #include "kvasir/planner/v1/planner_service.pb.h"
-#include "planner/rulesets/vllm/engine_spec.h"
 
 namespace kvasir {
-
-// "vllm-2026-08", "vllm-2026-11"; else nullopt.
-[[nodiscard]] std::optional<vllm::EngineVersion> EngineRuleset(std::string_view name);
 
 // Whether an engine is asked: `engine` is set, or the options name its ruleset.
 [[nodiscard]] bool AsksEngine(const planner::v1::CreatePlanRequest& request);

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kvasir/planner/v1/questions.pb.h"
-#include "planner/questions/solve.h"
+#include "planner/questions/plan_question.h"
 
 namespace kvasir {
 

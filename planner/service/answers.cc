@@ -36,15 +36,16 @@ void AddLines(const std::vector<ExplainLine>& lines, planner::v1::ExplainPlanRes
   for (const ExplainLine& line : lines) *response.add_lines() = ExplainLineToProto(line);
 }
 
-void AddRemedies(const PlanQuestion& question, const Plan& plan, planner::v1::ExplainPlanResponse& response) {
-  const std::vector<Remedy> remedies = RankRemedies(question, plan);
+void AddRemedies(const PlanQuestion& question, const Plan& plan, const GoOn& go_on,
+                 planner::v1::ExplainPlanResponse& response) {
+  const std::vector<Remedy> remedies = RankRemedies(question, plan, go_on);
   AddLines(ExplainWeights(question), response);
   AddLines(ExplainRemedies(plan, remedies), response);
   for (const Remedy& remedy : remedies) *response.add_remedies() = RemedyToProto(remedy);
 }
 
-absl::StatusOr<planner::v1::ExplainPlanResponse> ExplainRequest(
-    const planner::v1::CreatePlanRequest& request) {
+absl::StatusOr<planner::v1::ExplainPlanResponse> ExplainRequest(const planner::v1::CreatePlanRequest& request,
+                                                                const GoOn& go_on) {
   if (AsksEngine(request)) {
     return FieldError(
         reason::kUnknownValue, "request.options.ruleset",
@@ -67,7 +68,7 @@ absl::StatusOr<planner::v1::ExplainPlanResponse> ExplainRequest(
     AddLines(ExplainPlan(planned->plan, planned->report), response);
     // Explicit layers are no question whose models another option could read again.
     if (const absl::StatusOr<PlanQuestion> question = QuestionFromProto(request); question.ok())
-      AddRemedies(*question, planned->plan, response);
+      AddRemedies(*question, planned->plan, go_on, response);
   }
   return response;
 }
@@ -113,10 +114,10 @@ absl::StatusOr<planner::v1::ValidateSpecsResponse> AnswerValidateSpecs(
 }
 
 absl::StatusOr<planner::v1::ExplainPlanResponse> AnswerExplainPlan(
-    const planner::v1::ExplainPlanRequest& request) {
+    const planner::v1::ExplainPlanRequest& request, const GoOn& go_on) {
   switch (request.subject_case()) {
     case planner::v1::ExplainPlanRequest::kRequest:
-      return ExplainRequest(request.request());
+      return ExplainRequest(request.request(), go_on);
     case planner::v1::ExplainPlanRequest::kPlanText:
       return ExplainText(request.plan_text());
     case planner::v1::ExplainPlanRequest::SUBJECT_NOT_SET:

@@ -27,7 +27,7 @@ constexpr vllm::EngineVersion kNewest = vllm::EngineVersion::k2026_11;
 
 absl::StatusOr<vllm::EngineVersion> VersionOf(const std::string& name) {
   KVASIR_RETURN_IF_ERROR(CheckTextBytes("engine_ruleset", name, kNameBytesMax));
-  const std::optional<vllm::EngineVersion> version = name.empty() ? kNewest : EngineRuleset(name);
+  const std::optional<vllm::EngineVersion> version = name.empty() ? kNewest : vllm::ParseEngineVersion(name);
   if (version.has_value()) return *version;
   return FieldError(reason::kUnknownValue, "engine_ruleset",
                     absl::StrFormat("engine_ruleset is \"%s\": want vllm-2026-08 or vllm-2026-11", name));
@@ -50,7 +50,7 @@ void AddLengths(const Plan& plan, const EngineComparison& engine, wire::CompareW
 }  // namespace
 
 absl::StatusOr<wire::CompareWithEngineResponse> AnswerCompareWithEngine(
-    const wire::CompareWithEngineRequest& request) {
+    const wire::CompareWithEngineRequest& request, const GoOn& go_on) {
   KVASIR_ASSIGN_OR_RETURN(const vllm::EngineVersion version, VersionOf(request.engine_ruleset()));
   if (!request.has_request()) return MissingField("request", "the question, as CreatePlan takes it");
   if (AsksEngine(request.request())) {
@@ -65,7 +65,7 @@ absl::StatusOr<wire::CompareWithEngineResponse> AnswerCompareWithEngine(
   const auto* planned = std::get_if<Planned>(&outcome);
   if (planned == nullptr) return response;
   const std::vector<std::int64_t> contexts = ExplainedContexts(planned->plan);
-  AddLengths(planned->plan, CountUnderEngine(*question, version, contexts), response);
+  AddLengths(planned->plan, CountUnderEngine(*question, version, contexts, go_on), response);
   return response;
 }
 

@@ -123,6 +123,7 @@ absl::StatusOr<SolveQuestion> SolveFromProto(const wire::SolvePlanRequest& in) {
   KVASIR_RETURN_IF_ERROR(CheckRange("rank_count_max", in.rank_count_max(), 0, kRanksMax));
   question.ranks_max = in.rank_count_max() == 0 ? kRanksTried : in.rank_count_max();
   question.dcp_is_said = in.options().topology().dcp() != 0;
+  question.batch_is_said = in.options().request_count_max() != 0;
   return question;
 }
 

@@ -21,6 +21,7 @@ enum class EngineVersion : std::int8_t { k2026_08, k2026_11 };
 
 // "vllm-2026-08", "vllm-2026-11": the names of the rulesets.
 [[nodiscard]] std::string_view EngineVersionName(EngineVersion version);
+[[nodiscard]] std::optional<EngineVersion> ParseEngineVersion(std::string_view name);
 
 // The engine's spec classes. kHiddenState is a kMla, and kMla, kRswa, kSinkFull are kFull, in its class
 // hierarchy; kSlidingMla and kKpoolTail are kSliding.

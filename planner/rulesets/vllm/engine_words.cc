@@ -85,6 +85,13 @@ std::string_view EngineVersionName(EngineVersion version) {
   return version == EngineVersion::k2026_08 ? "vllm-2026-08" : "vllm-2026-11";
 }
 
+std::optional<EngineVersion> ParseEngineVersion(std::string_view name) {
+  for (const EngineVersion version : {EngineVersion::k2026_08, EngineVersion::k2026_11}) {
+    if (EngineVersionName(version) == name) return version;
+  }
+  return std::nullopt;
+}
+
 std::string_view SpecKindWord(SpecKind kind) { return kKinds.at(static_cast<std::size_t>(kind)).word; }
 std::string_view SpecClassName(SpecKind kind) { return kKinds.at(static_cast<std::size_t>(kind)).class_name; }
 std::optional<SpecKind> ParseSpecKind(std::string_view word) {

@@ -86,6 +86,13 @@ TEST_F(DiffTest, BesideTheEnginesLayouts) {
     for (const nlohmann::json& mode : row["engine"]) EXPECT_GE(row["requests"], mode["requests"]) << row;
   }
   EXPECT_EQ(Run({"diff", "vllm-2026-11", plan, "--fail-on-capacity-drop", "0"}).code, kExitOk);
+  const Answer turned = Run({"diff", plan, "vllm-2026-11"});
+  EXPECT_EQ(turned.code, kExitBadUsage);
+  EXPECT_THAT(turned.err, HasSubstr("vllm-2026-11 stands first"));
+  fs::remove(root_ / "kvasir" / "questions" / (plan + ".json"));
+  const Answer without = Run({"diff", "vllm-2026-11", plan});
+  EXPECT_EQ(without.code, kExitBadUsage);
+  EXPECT_THAT(without.err, HasSubstr("the question behind it is not stored here"));
 }
 
 // Snapshots admit fewer than the engine's RecoverSSM.
@@ -233,6 +240,20 @@ TEST_F(QuestionsTest, ADevicesQuestionBreaksRulesToo) {
   EXPECT_THAT(many.out, AllOf(HasSubstr("each of 8 ranks"), Not(HasSubstr("divide"))));
 }
 
+// What no number of ranks holds is told of the nearest, in the words of solve.
+TEST_F(QuestionsTest, TheNearestToFittingIsNamed) {
+  const std::vector<std::string> asked =
+      CommandOf("solve", {"--target", "kimi-k3", "--draft", "kimi-k3-dspark"},
+                {"ranks", "--kv-memory", "1GiB", "--gpus", "4", "--requests", "64", "--context", "128k"});
+  const Answer none = Run(asked);
+  EXPECT_EQ(none.code, kExitDoesNotFit);
+  EXPECT_THAT(none.out,
+              AllOf(HasSubstr("Nearest to fitting: TP 4 × DCP 4."), Not(HasSubstr("min-requests"))));
+  std::vector<std::string> words = asked;
+  words.insert(words.end(), {"--output", "json"});
+  EXPECT_EQ(Json(Run(words))["why_not"]["nearest"], nlohmann::json({{"tp", 4}, {"dcp", 4}}));
+}
+
 TEST_F(QuestionsTest, WhatMayFitSaysWhatItNeeds) {
   const std::vector<std::string> asked = {"solve",          "ranks", "--target",  "kimi-k3", "--draft",
                                           "kimi-k3-dspark", "--gpu", "h200",      "--gpus",  "16",
@@ -300,6 +321,7 @@ TEST_F(QuestionsTest, BadUsage) {
       CommandOf("solve", kimi, {"ranks", "--gpu", "h200", "--gpus", "0"}),
       CommandOf("sweep", kimi, {}),
       CommandOf("sweep", kimi, {"--tp", "8,x", "--kv-memory", "1GiB"}),
+      CommandOf("sweep", kimi, {"--draft", "kimi-k3-dspark", "--draft-tokens", "3,0", "--kv-memory", "1GiB"}),
       CommandOf("sweep", kimi, {"--tp", "8,8", "--kv-memory", "1GiB"}),
       CommandOf("sweep", kimi, {"--gpu", "h100,none"}),
       CommandOf("sweep", kimi, {"--kv-memory", "1GiB", "--output", "text"}),

@@ -49,6 +49,24 @@ TEST_F(WriteFileTest, ALinkIsFollowed) {
   EXPECT_EQ(Count(), 2);
 }
 
+TEST_F(WriteFileTest, ALinkToNothingIsFollowed) {
+  fs::create_symlink("a", Path("middle"));
+  fs::create_symlink(Path("middle"), Path("link"));
+  ASSERT_TRUE(WriteFile(Path("link"), "new").ok());
+  EXPECT_EQ(Read("a"), "new");
+  EXPECT_TRUE(fs::is_symlink(Path("link")));
+  EXPECT_TRUE(fs::is_symlink(Path("middle")));
+  EXPECT_EQ(Count(), 3);
+}
+
+TEST_F(WriteFileTest, PermissionsAreKept) {
+  ASSERT_TRUE(WriteFile(Path("a"), "old").ok());
+  const fs::perms only_mine = fs::perms::owner_read | fs::perms::owner_write;
+  fs::permissions(Path("a"), only_mine);
+  ASSERT_TRUE(WriteFile(Path("a"), "new").ok());
+  EXPECT_EQ(fs::status(Path("a")).permissions(), only_mine);
+}
+
 TEST_F(WriteFileTest, AFailureSaysWhyAndLeavesNothing) {
   fs::create_symlink(Path("b"), Path("a"));
   fs::create_symlink(Path("a"), Path("b"));

@@ -85,6 +85,19 @@ TEST(ComparePlansTest, AShorterPlanLosesTheLongLengths) {
   EXPECT_FALSE(LosesMoreThan(comparison.capacity[3], 10000));
 }
 
+// Other texts are other plans, whatever the fields say.
+TEST(ComparePlansTest, WhatIsNoFieldIsShownAsALine) {
+  const Plan plan = PlanOf({});
+  Plan renamed = plan;
+  renamed.pools.front().groups.front().layers.front().name += ".renamed";
+  const PlanComparison comparison = ComparePlans(plan, renamed);
+  ASSERT_EQ(comparison.fields.size(), 1U);
+  EXPECT_EQ(comparison.fields.front().field, "text");
+  EXPECT_EQ(comparison.fields.front().before.find("renamed"), std::string::npos);
+  EXPECT_NE(comparison.fields.front().after.find("renamed"), std::string::npos);
+  EXPECT_EQ(comparison.fields.front().after.find('\n'), std::string::npos);
+}
+
 TEST(ComparePlansTest, TheLimitIsExact) {
   CapacityChange change;
   change.before.requests = 200;

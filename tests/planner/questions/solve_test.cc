@@ -124,6 +124,71 @@ TEST(SolveTest, ADeviceSaysWhatEachNumberOfRanksHas) {
   EXPECT_NE(none.why_not.device, "");
 }
 
+SolveQuestion RequestsOn(const char* device, const char* model, std::int64_t context) {
+  SolveQuestion question;
+  question.goal = SolveGoal::kRequests;
+  question.device = *FindGpu(device);
+  question.base.target = *FindInCatalogue(model);
+  question.base.options.contexts = {context};
+  return question;
+}
+
+// A larger batch leaves less for caches: all that are found run together, and one more would not.
+TEST(SolveTest, AllRequestsOfADeviceRunAsOneBatch) {
+  SolveQuestion question = RequestsOn("h200", "llama-3.1-8b", 8192);
+  const SolveAnswer answer = Solve(question);
+  ASSERT_TRUE(answer.solution.has_value());
+  EXPECT_EQ(answer.solution->options.max_requests, answer.solution->value);
+  EXPECT_GE(answer.solution->requests, answer.solution->value);
+  const auto admits = [&question](std::int64_t batch) {
+    PlanQuestion asked = question.base;
+    asked.options.max_requests = batch;
+    asked.options.min_requests = batch;
+    return SetMemoryOf(*question.device, MemoryEnd::kLeast, asked).ok() && Fits(asked);
+  };
+  EXPECT_TRUE(admits(answer.solution->value));
+  EXPECT_FALSE(admits(answer.solution->value + 1));
+  // A batch that is said stays, and leaves more for those that wait.
+  question.batch_is_said = true;
+  const SolveAnswer said = Solve(question);
+  ASSERT_TRUE(said.solution.has_value());
+  EXPECT_EQ(said.solution->options.max_requests, 16);
+  EXPECT_GT(said.solution->value, answer.solution->value);
+}
+
+// More requests than the tokens of a usual step are no reason to refuse: the step grows with them.
+TEST(SolveTest, ABatchMayBeLargerThanTheEnginesUsualStep) {
+  SolveQuestion question = RequestsOn("l4", "qwen3-4b", 64);
+  const SolveAnswer answer = Solve(question);
+  ASSERT_TRUE(answer.solution.has_value()) << answer.why_not.device;
+  EXPECT_EQ(answer.solution->options.max_requests, answer.solution->value);
+  question.base.options.max_requests = 3000;
+  question.batch_is_said = true;
+  const SolveAnswer large = Solve(question);
+  EXPECT_TRUE(large.why_not.refusals.empty());
+  EXPECT_TRUE(large.at_best.has_value()) << large.why_not.device;
+}
+
+// A dcp that is said is not left, but what another would do is told.
+TEST(SolveTest, RanksOfOneDcpNameABetterOne) {
+  SolveQuestion question = Looking(SolveGoal::kRanks);
+  question.base.options.min_requests = 64;
+  const SolveAnswer free = Solve(question);
+  ASSERT_TRUE(free.solution.has_value());
+  question.base.options.dcp = 1;
+  question.dcp_is_said = true;
+  const SolveAnswer said = Solve(question);
+  ASSERT_FALSE(said.instead.empty());
+  EXPECT_EQ(said.instead.front().flags, "--dcp " + std::to_string(free.solution->options.dcp));
+  EXPECT_EQ(said.instead.front().value, free.solution->value);
+  if (said.solution.has_value()) {
+    EXPECT_GT(said.solution->value, free.solution->value);
+  } else {
+    EXPECT_EQ(said.why_not.dcp, 1);
+    EXPECT_GE(said.why_not.tp, 1);
+  }
+}
+
 // Every change that is offered gives what it says when it is made.
 TEST(SolveTest, ChangesGiveWhatTheyPromise) {
   for (const SolveGoal goal : {SolveGoal::kRequests, SolveGoal::kMemory}) {

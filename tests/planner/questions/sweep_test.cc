@@ -107,6 +107,7 @@ TEST(SweepTest, ADevicesAnswerIsARange) {
   EXPECT_EQ(points[0].verdict, SweepVerdict::kMayFit);
   EXPECT_EQ(points[0].requests, 0);
   SolveQuestion question{.base = KimiQuestion(), .goal = SolveGoal::kRequests, .device = axes.devices[0]};
+  question.batch_is_said = true;  // as of every point of a grid
   question.base.options.tp = 16;
   question.base.options.dcp = 16;
   question.base.options.contexts = {131072};
