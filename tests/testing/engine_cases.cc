@@ -127,6 +127,7 @@ vllm::EngineCase KimiK3Dspark(bool marked) {
 
 std::vector<std::size_t> GroupSizes(const vllm::EnginePlan& plan) {
   std::vector<std::size_t> sizes;
+  sizes.reserve(plan.groups.size());
   for (const vllm::EngineGroup& group : plan.groups) sizes.push_back(group.layers.size());
   return sizes;
 }

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/strings/str_format.h"
 #include "planner/request/engine_case_json.h"
 #include "planner/rulesets/vllm/plan_engine.h"
 #include "tests/tools/engine_plan_json.h"
@@ -50,10 +51,14 @@ class Comparison {
     }
   }
 
+  static std::string Member(const std::string& path, const std::string& name) {
+    return absl::StrFormat("%s.%s", path, name);
+  }
+
   // Each key of `expected`.
   void Fields(const std::string& path, const json& expected, const json& actual) {
     for (const auto& [key, value] : expected.items()) {
-      EqualOrRaises(path + "." + key, value, actual.contains(key) ? actual[key] : json(nullptr));
+      EqualOrRaises(Member(path, key), value, actual.contains(key) ? actual[key] : json(nullptr));
     }
   }
 
@@ -70,9 +75,9 @@ class Comparison {
     for (const auto& [layer, index] : expected["layer_spec_index"].items()) {
       const json& spec = expected["specs"][index.get<std::size_t>()];
       if (!own.contains(layer)) {
-        differences_.push_back(path + ": has no spec of " + layer);
+        differences_.push_back(absl::StrFormat("%s: has no spec of %s", path, layer));
       } else {
-        Fields(path + "." + layer, spec, own[layer]);
+        Fields(Member(path, layer), spec, own[layer]);
       }
     }
   }

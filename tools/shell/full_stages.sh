@@ -10,7 +10,8 @@ tests_tsan() { tests tsan; }
 build_cuda() { tools/build cuda kvasir-worker; }
 # The same request must give the same id whatever built the planner.
 plan_ids() {
-  for name in release debug dev clang asan tsan; do tools/build "$name" plan_id_probe; done >&2
+  local preset
+  for preset in release debug dev clang asan tsan; do tools/build "$preset" plan_id_probe; done >&2
   local probes=(build/{release,debug,dev,clang,asan,tsan}/bin/plan_id_probe) ids
   ids=$(for probe in "${probes[@]}"; do printf '%s %s\n' "$("$probe")" "$probe"; done)
   printf '%s\n' "$ids"

@@ -6,6 +6,7 @@
 #include <ostream>
 #include <string>
 
+#include "absl/strings/str_format.h"
 #include "common/base/typed_error.h"
 #include "planner/rulesets/vllm/plan_engine.h"
 #include "tests/testing/matchers.h"
@@ -53,7 +54,8 @@ TEST(EngineCaseJson, ReadsEveryKind) {
                                      {"encoder_only", rest},
                                      {"circular_buffer", rest},
                                      {"mamba", R"(,"shapes":[[2,3],[4]],"dtypes":["float32","bfloat16"])"}}) {
-    const auto read = ReadEngineCaseJson(Case(R"("kind":")" + kind + R"(","block_size":16)" + fields));
+    const auto read =
+        ReadEngineCaseJson(Case(absl::StrFormat(R"("kind":"%s","block_size":16%s)", kind, fields)));
     KVASIR_ASSERT_OK(read) << kind;
     EXPECT_EQ(SpecKindWord(read->specs[0].kind), kind);
     const bool latent = kind == "mla" || kind == "hidden_state" || kind == "sliding_mla" || kind == "mamba";

@@ -26,6 +26,7 @@ std::vector<float> Forward(SmallCheckpoint& checkpoint) {
   BindWeights(checkpoint, &model);
   const ExpandedForward forward(model, checkpoint.description, DType::kF32);
   std::vector<Stream> x;
+  x.reserve(checkpoint.tokens.size());
   for (const std::int32_t token : checkpoint.tokens) x.push_back({forward.Embedding(token)});
   for (const RoleLayer& layer : model.layers) {
     std::vector<ExpandedRow> cache;
