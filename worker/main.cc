@@ -17,9 +17,9 @@
 #include "common/rpc/address.h"
 #include "common/rpc/server.h"
 #include "common/rpc/stop_signal.h"
+#include "worker/choose_backend.h"
 #include "worker/comm/comm_listener.h"
 #include "worker/comm/hello.h"
-#include "worker/cpu/cpu_backend.h"
 #include "worker/engine/step_plan.h"
 #include "worker/service/peer_client.h"
 #include "worker/service/worker_flags.h"
@@ -52,10 +52,11 @@ RankFacts ProcessFacts(const std::string& backend) {
           {"library.libc", gnu_get_libc_version()}};
 }
 
-Bytes MemoryPerRank(const WorkerFlags& flags) {
+Bytes MemoryPerRank(const WorkerFlags& flags, const ChosenBackend& backend) {
   if (flags.memory.value() > 0) return flags.memory;
   const std::int64_t machine = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-  return Bytes(machine / 4 * 3 / flags.ranks);
+  const std::int64_t device = backend.device_memory.value();
+  return Bytes((device > 0 ? device : machine) / 4 * 3 / flags.ranks);
 }
 
 absl::StatusOr<std::unique_ptr<CommListener>> StartComm(const WorkerFlags& flags) {
@@ -88,7 +89,8 @@ absl::StatusOr<CommEndpoint> AdvertisedComm(const WorkerFlags& flags, const Comm
   return CommEndpoint{address.host, listener.port()};
 }
 
-WorkerNodeOptions NodeOptions(const WorkerFlags& flags, CommListener& listener, const Clock& clock) {
+WorkerNodeOptions NodeOptions(const WorkerFlags& flags, const ChosenBackend& backend, CommListener& listener,
+                              const Clock& clock) {
   WorkerNodeOptions options;
   options.clock = &clock;
   options.make_peer = MakePeerClient;
@@ -96,17 +98,11 @@ WorkerNodeOptions NodeOptions(const WorkerFlags& flags, CommListener& listener, 
   options.resources.faults = flags.faults;
   options.resources.checkpoint_root = flags.checkpoint_root;
   options.adaptive_verification = flags.adaptive_verification;
-  options.resources.facts = ProcessFacts("cpu");
+  options.resources.facts = ProcessFacts(backend.name);
   options.resources.facts.insert(options.resources.facts.end(), flags.facts.begin(), flags.facts.end());
-  options.resources.make_backend = [](const RankComms& comms, bool reference) {
-    CpuOptions cpu;
-    cpu.tensor = comms.tensor.get();
-    cpu.context = comms.context.get();
-    cpu.kernels = reference ? CpuKernels::kReference : CpuKernels::kFast;
-    return MakeCpuBackend(cpu);
-  };
+  options.resources.make_backend = backend.make;
   for (std::int64_t i = 0; i < flags.ranks; ++i) {
-    options.resources.places.push_back(std::make_shared<MemoryBudget>(MemoryPerRank(flags)));
+    options.resources.places.push_back(std::make_shared<MemoryBudget>(MemoryPerRank(flags, backend)));
   }
   return options;
 }
@@ -115,10 +111,11 @@ absl::Status Serve(const WorkerFlags& flags, StopSignal& stop) {
   const SystemClock clock;
   KVASIR_ASSIGN_OR_RETURN(const std::unique_ptr<CommListener> listener, StartComm(flags));
   KVASIR_ASSIGN_OR_RETURN(const CommEndpoint comm, AdvertisedComm(flags, *listener));
-  WorkerNode node(NodeOptions(flags, *listener, clock));
+  KVASIR_ASSIGN_OR_RETURN(const ChosenBackend backend, ChooseBackend(flags.backend));
+  WorkerNode node(NodeOptions(flags, backend, *listener, clock));
   WorkerServiceOptions service_options;
-  service_options.backend = "cpu";
-  service_options.device = MakeCpuBackend({})->Describe().device;
+  service_options.backend = backend.name;
+  service_options.device = backend.device;
   service_options.comm = comm;
   WorkerService service(node, service_options);
   RpcServerOptions server_options;
@@ -131,6 +128,9 @@ absl::Status Serve(const WorkerFlags& flags, StopSignal& stop) {
   LogEvent(LogLevel::kInfo, "worker_start",
            {{"address", AddressText(server->address())},
             {"comm", EndpointText(comm)},
+            {"backend", backend.name},
+            {"device", backend.device},
+            {"remark", backend.remark},
             {"ranks", flags.ranks},
             {"bytes_per_rank", node.bytes_per_place().value()},
             {"version", KVASIR_VERSION}});

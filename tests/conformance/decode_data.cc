@@ -93,6 +93,8 @@ DecodeData MakeData(const DecodeCase& c, std::uint64_t seed) {
   for (float& value : data.q) value *= 10.0F;
   data.scale = 1.0F / std::sqrt(static_cast<float>(c.width()));
   if (c.skewed) Skew(data);
+  // Activations of a model with bf16 caches are bf16, for the backends that take them so.
+  for (float& value : data.q) value = c.dtype == DType::kBf16 ? Bf16ToFloat(FloatToBf16(value)) : value;
   return data;
 }
 

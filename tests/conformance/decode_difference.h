@@ -18,6 +18,15 @@ inline constexpr Tolerance kFlashMla = {8e-4, 2.01 / 128, 5e-6, 1e-6, 8.01 / 655
 // For backends that compute in float, which must not hide a wrong bound in a long context.
 inline constexpr Tolerance kFloat = {2e-6, 1e-6, 1e-10, 2e-6, 1e-6};
 
+// The narrowest that the backend keeps for the case.
+[[nodiscard]] inline const Tolerance& StrictFor(const BackendUnderTest& backend, const DecodeCase& c) {
+  return backend.rounds_to_bf16 && c.dtype == DType::kBf16 ? kFlashMla : kFloat;
+}
+// Where a bound that is wrong by one token is more than that.
+[[nodiscard]] inline bool ShowsABound(const BackendUnderTest& backend, const DecodeCase& c) {
+  return !(backend.rounds_to_bf16 && c.dtype == DType::kBf16) || c.length < 300;
+}
+
 // Empty when all values agree, else the first that does not.
 [[nodiscard]] std::string Difference(const DecodeValues& got, const ExactValues& want,
                                      const Tolerance& tolerance);

@@ -9,6 +9,7 @@
 #include "tests/conformance/decode_buffers.h"
 #include "tests/testing/thread_ranks.h"
 #include "worker/cpu/cpu_backend.h"
+#include "worker/cuda/cuda_backend.h"
 
 namespace kvasir::testing {
 namespace {
@@ -93,6 +94,9 @@ const std::vector<BackendUnderTest>& BackendsUnderTest() {
          return MakeCpuBackend({.context = context, .kernels = CpuKernels::kReference});
        }},
       {"cpu", [](Communicator* context) { return MakeCpuBackend({.context = context}); }},
+      // Its kernels as they stand, run by tests/cuda_on_cpu.
+      {"cuda", [](Communicator* context) { return MakeCudaBackend({.context = context}).value(); },
+       /*rounds_to_bf16=*/true},
   };
   return backends;
 }

@@ -23,6 +23,7 @@ namespace kvasir::testing {
 struct BackendUnderTest {
   std::string name;
   std::function<std::unique_ptr<Backend>(Communicator* context)> make;
+  bool rounds_to_bf16 = false;  // queries and weights, where the cache is bf16: as tensor cores want them
 };
 inline void PrintTo(const BackendUnderTest& backend, std::ostream* out) { *out << backend.name; }
 [[nodiscard]] const std::vector<BackendUnderTest>& BackendsUnderTest();

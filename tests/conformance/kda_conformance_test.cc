@@ -6,22 +6,25 @@
 #include <cmath>
 #include <string>
 
+#include "tests/conformance/decode_rig.h"
 #include "tests/conformance/kda_rig.h"
 #include "tests/testing/matchers.h"
 #include "worker/cpu/cpu_backend.h"
+#include "worker/cuda/cuda_backend.h"
 
 namespace kvasir::testing {
 namespace {
 
-class KdaConformanceTest : public ::testing::TestWithParam<CpuKernels> {
+class KdaConformanceTest : public ::testing::TestWithParam<BackendUnderTest> {
  protected:
-  std::unique_ptr<Backend> backend_ = MakeCpuBackend({.kernels = GetParam()});
+  // Every head runs the same code, and a fiber per thread takes its time.
+  static bool IsSlow(const KdaCase& c) { return GetParam().name == "cuda" && c.heads * c.dim >= 256; }
+
+  std::unique_ptr<Backend> backend_ = GetParam().make(nullptr);
 };
 
-INSTANTIATE_TEST_SUITE_P(Backends, KdaConformanceTest,
-                         ::testing::Values(CpuKernels::kFast, CpuKernels::kReference), [](const auto& test) {
-                           return std::string(test.param == CpuKernels::kFast ? "cpu" : "cpu_reference");
-                         });
+INSTANTIATE_TEST_SUITE_P(Backends, KdaConformanceTest, ::testing::ValuesIn(BackendsUnderTest()),
+                         [](const auto& test) { return test.param.name; });
 
 // Largest distance over largest magnitude; infinite where something is no number.
 double Difference(const KdaRun& got, const std::vector<std::vector<double>>& want) {
@@ -40,6 +43,7 @@ double Difference(const KdaRun& got, const std::vector<std::vector<double>>& wan
 
 TEST_P(KdaConformanceTest, EveryCaseMatchesThePlainRecurrence) {
   for (const KdaCase& c : AllKdaCases()) {
+    if (IsSlow(c)) continue;
     SCOPED_TRACE(::testing::PrintToString(c));
     const KdaData data = MakeKdaData(c, 3);
     const std::vector<std::vector<double>> want = ExactKda(data);
@@ -74,7 +78,10 @@ TEST_P(KdaConformanceTest, ANanInTheLiveStateIsAFault) {
   }
 }
 
-class KdaBitsTest : public ::testing::TestWithParam<KdaCase> {};
+class KdaBitsTest : public ::testing::TestWithParam<KdaCase> {
+ protected:
+  static void Check(Backend& backend);
+};
 
 INSTANTIATE_TEST_SUITE_P(Cases, KdaBitsTest, ::testing::ValuesIn(AllKdaCases()), [](const auto& test) {
   std::string name = ::testing::PrintToString(test.param);
@@ -84,25 +91,30 @@ INSTANTIATE_TEST_SUITE_P(Cases, KdaBitsTest, ::testing::ValuesIn(AllKdaCases()),
 
 // Whatever passes a row's predecessors ran in, and whoever ran beside it, its bits are the same; under either
 // rollback they are those of a plan without a draft.
-TEST_P(KdaBitsTest, DoNotDependOnPassesBatchOrRollback) {
-  const auto backend = MakeCpuBackend({});
+void KdaBitsTest::Check(Backend& backend) {
   const KdaData data = MakeKdaData(GetParam(), 5);
-  const auto decoded = RunKda(*backend, data);
+  const auto decoded = RunKda(backend, data);
   KVASIR_ASSERT_OK(decoded);
   KdaOptions options;
   for (options.pattern = 1; options.pattern < 8; ++options.pattern) {
     options.together = options.pattern % 2 == 0;
     options.replay_graph = options.pattern % 3 == 0;
-    const auto verified = RunKda(*backend, data, options);
+    const auto verified = RunKda(backend, data, options);
     KVASIR_ASSERT_OK(verified);
     EXPECT_EQ(verified->out, decoded->out) << "pattern " << options.pattern;
   }
   KdaData plain = data;
   plain.c.draft_tokens = 0;
   plain.c.chunk = 7;
-  const auto in_place = RunKda(*backend, plain);
+  const auto in_place = RunKda(backend, plain);
   KVASIR_ASSERT_OK(in_place);
   EXPECT_EQ(in_place->out, decoded->out);
+}
+
+TEST_P(KdaBitsTest, DoNotDependOnPassesBatchOrRollback) { Check(*MakeCpuBackend({})); }
+TEST_P(KdaBitsTest, NorDoThoseOfTheCudaKernels) {
+  if (GetParam().heads * GetParam().dim >= 256) return;  // as above
+  Check(**MakeCudaBackend({}));
 }
 
 }  // namespace

@@ -89,8 +89,8 @@ absl::Status EngineRig::AddRank(const EngineRigOptions& options, std::int64_t ra
     cpu.context = context_[static_cast<std::size_t>(rank / topology.dcp)]->rank(rank % topology.dcp);
   }
   Member& member = At(rank);
-  member.cpu = MakeCpuBackend(cpu);
-  member.backend = std::make_unique<FaultBackend>(*member.cpu);
+  member.device = options.make_backend ? options.make_backend(cpu.tensor, cpu.context) : MakeCpuBackend(cpu);
+  member.backend = std::make_unique<FaultBackend>(*member.device);
   RankEngineOptions engine{.plan = plan_,
                            .plan_id = kPlanId,
                            .epoch = Epoch(1),

@@ -29,6 +29,8 @@ struct EngineRigOptions {
   bool use_graphs = true;
   std::int64_t weight_seed = 1;
   CpuKernels kernels = CpuKernels::kFast;
+  // Another backend than the CPU's, of a rank with these groups.
+  std::function<std::unique_ptr<Backend>(Communicator* tensor, Communicator* context)> make_backend = {};
   // Not 0: engines see every block id renamed by a permutation of parents and of the blocks inside them.
   std::int64_t shuffle_seed = 0;
   // Not empty: given to the steps in turn.
@@ -73,7 +75,7 @@ class EngineRig {
 
  private:
   struct Member {
-    std::unique_ptr<Backend> cpu;
+    std::unique_ptr<Backend> device;
     std::unique_ptr<FaultBackend> backend;
     std::unique_ptr<RankEngine> engine;
   };

@@ -73,9 +73,13 @@ RULES = (
     ('planner/main.cc', Rule(_PLANNING + ('planner/dispatch', 'planner/service') + _WIRE, _GRPC + ('posix',))),
     ('worker/engine/*', Rule(_ENGINE, ('status',))),
     ('worker/cpu/*', Rule(_ENGINE, ('status',))),
+    ('worker/cuda/dispatch.*', Rule(_ENGINE, ('status',))),
+    ('worker/cuda/workspace.*', Rule(_ENGINE)),
+    ('worker/cuda/*', Rule(_ENGINE, ('status', 'cuda'))),
     ('worker/comm/*', Rule(_ENGINE, ('status', 'posix'))),
     ('worker/weights/*', Rule(_ENGINE + ('common/checkpoint',), ('status',))),
     ('worker/service/*', Rule(_ENGINE + ('common/checkpoint', 'worker/weights', 'worker/cpu', 'worker/comm') + _WIRE, _GRPC + ('posix',))),
+    ('worker/choose_backend.*', Rule(_ENGINE + ('worker/cpu', 'worker/cuda', 'worker/comm'), ('status',))),
     ('worker/main.cc', Rule(_ENGINE + ('worker/cpu', 'worker/comm', 'worker/service') + _WIRE,
                             _GRPC + ('posix',))),
 )

@@ -207,15 +207,22 @@ absl::Status RankGroup::Build(const CheckpointWeights* checkpoint, const std::st
       checkpoint != nullptr ? static_cast<const WeightSource&>(*checkpoint) : synthetic, give_up.get_token());
   KVASIR_RETURN_IF_ERROR(OnAll([&](std::size_t i, Member& member) {
     if (give_up.stop_requested()) return GivenUp();
-    member.backend =
-        WithinBudget(resources_.make_backend(member.comms, /*reference=*/false), resources_.places[i]);
-    absl::Status built = BuildEngine(member, weights);
+    absl::Status built = MakeBackend(i, member);
+    if (built.ok()) built = BuildEngine(member, weights);
     if (!built.ok()) give_up.request_stop();
     return built;
   }));
   for (const Member& member : members_) {
     report_.measurements.push_back({member.rank, member.engine->measurement()});
   }
+  return absl::OkStatus();
+}
+
+absl::Status RankGroup::MakeBackend(std::size_t i, Member& member) {
+  absl::StatusOr<std::unique_ptr<Backend>> backend =
+      resources_.make_backend(member.comms, /*reference=*/false);
+  if (!backend.ok()) return Typed(backend.status());
+  member.backend = WithinBudget(*std::move(backend), resources_.places[i]);
   return absl::OkStatus();
 }
 
@@ -241,9 +248,11 @@ absl::Status RankGroup::BuildEngine(Member& member, const WeightSource& weights)
 absl::Status RankGroup::Preflight() {
   std::vector<RankPreflight> results(members_.size());
   KVASIR_RETURN_IF_ERROR(OnAll([&](std::size_t i, Member& member) {
-    const PreflightBackends backends{
-        WithinBudget(resources_.make_backend(member.comms, /*reference=*/false), resources_.places[i]),
-        resources_.make_backend(member.comms, /*reference=*/true)};
+    if (absl::Status made = MakeBackend(i, member); !made.ok()) return made;
+    absl::StatusOr<std::unique_ptr<Backend>> reference =
+        resources_.make_backend(member.comms, /*reference=*/true);
+    if (!reference.ok()) return Typed(reference.status());
+    const PreflightBackends backends{std::move(member.backend), *std::move(reference)};
     absl::StatusOr<RankPreflight> result = RunPreflight(spec_, member.rank, *member.comms.tensor, backends);
     if (!result.ok()) return Typed(result.status());
     results[i] = *std::move(result);

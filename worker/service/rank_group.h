@@ -30,7 +30,7 @@ struct WorkerResources {
   CommListener* listener = nullptr;
   RankFacts facts;  // of the process: build, backend, libraries
   // A backend over the given communicators; `reference`: with the kernels that are the definition.
-  std::function<std::unique_ptr<Backend>(const RankComms&, bool reference)> make_backend;
+  std::function<absl::StatusOr<std::unique_ptr<Backend>>(const RankComms&, bool reference)> make_backend;
   std::vector<std::shared_ptr<MemoryBudget>> places;  // one per rank that the worker can host
   FaultPoints faults;
   std::string checkpoint_root;  // checkpoints lie below it; empty: none are read
@@ -78,6 +78,7 @@ class RankGroup {
   // synthetic.
   absl::StatusOr<std::unique_ptr<const CheckpointWeights>> OpenWeights();
   absl::Status Build(const CheckpointWeights* checkpoint, const std::stop_token& stop);
+  absl::Status MakeBackend(std::size_t i, Member& member);
   absl::Status BuildEngine(Member& member, const WeightSource& weights);
   absl::Status Preflight();
   // `body` on every rank's thread; the first cause. A failure aborts all communicators.

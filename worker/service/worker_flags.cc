@@ -40,7 +40,7 @@ absl::Status SetRanks(const std::string& value, WorkerFlags& flags) {
 }
 
 absl::Status SetBackend(const std::string& value, WorkerFlags& flags) {
-  if (value != "auto" && value != "cpu") return Bad("backend", value, "auto or cpu");
+  if (value != "auto" && value != "cpu" && value != "cuda") return Bad("backend", value, "auto, cpu or cuda");
   flags.backend = value;
   return absl::OkStatus();
 }
@@ -86,7 +86,7 @@ const std::vector<Flag>& AllFlags() {
       {"advertise", true, "HOST under which other workers reach this one (the host of --comm-listen)",
        Into(&WorkerFlags::advertise)},
       {"ranks", true, "how many ranks this worker hosts at a time (1)", SetRanks},
-      {"backend", true, "auto or cpu (auto)", SetBackend},
+      {"backend", true, "auto, cpu or cuda (auto: cuda where there is a device)", SetBackend},
       {"memory", true, "per rank, as in 2GiB (three quarters of the machine's memory over the ranks)",
        SetMemory},
       {"checkpoint-root", true,
