@@ -9,7 +9,9 @@
 #include "tests/conformance/decode_buffers.h"
 #include "tests/testing/thread_ranks.h"
 #include "worker/cpu/cpu_backend.h"
+#ifndef KVASIR_NO_FIBERS
 #include "worker/cuda/cuda_backend.h"
+#endif
 
 namespace kvasir::testing {
 namespace {
@@ -94,9 +96,11 @@ const std::vector<BackendUnderTest>& BackendsUnderTest() {
          return MakeCpuBackend({.context = context, .kernels = CpuKernels::kReference});
        }},
       {"cpu", [](Communicator* context) { return MakeCpuBackend({.context = context}); }},
+#ifndef KVASIR_NO_FIBERS
       // Its kernels as they stand, run by tests/cuda_on_cpu.
       {"cuda", [](Communicator* context) { return MakeCudaBackend({.context = context}).value(); },
        /*rounds_to_bf16=*/true},
+#endif
   };
   return backends;
 }

@@ -10,7 +10,9 @@
 #include "tests/conformance/kda_rig.h"
 #include "tests/testing/matchers.h"
 #include "worker/cpu/cpu_backend.h"
+#ifndef KVASIR_NO_FIBERS
 #include "worker/cuda/cuda_backend.h"
+#endif
 
 namespace kvasir::testing {
 namespace {
@@ -112,10 +114,12 @@ void KdaBitsTest::Check(Backend& backend) {
 }
 
 TEST_P(KdaBitsTest, DoNotDependOnPassesBatchOrRollback) { Check(*MakeCpuBackend({})); }
+#ifndef KVASIR_NO_FIBERS
 TEST_P(KdaBitsTest, NorDoThoseOfTheCudaKernels) {
   if (GetParam().heads * GetParam().dim >= 256) return;  // as above
   Check(**MakeCudaBackend({}));
 }
+#endif
 
 }  // namespace
 }  // namespace kvasir::testing

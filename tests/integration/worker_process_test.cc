@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -44,11 +45,19 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"NoValue", {"--listen"}, 2, "--listen needs a value"},
                       Case{"BadMemory", {"--memory=2GB"}, 2, "2GiB"},
                       Case{"ZeroRanks", {"--ranks=0"}, 2, "at least 1"},
-                      Case{"UnknownBackend", {"--backend", "tpu"}, 2, "auto or cpu"},
+                      Case{"UnknownBackend", {"--backend", "tpu"}, 2, "auto, cpu or cuda"},
                       Case{"UnknownFaultPoint", {"--fault-point=moon=exit"}, 2, "prepare.start"},
                       Case{"NoLoopback", {"--listen=0.0.0.0:0"}, 2, "--insecure"},
                       Case{"NoAddress", {"--listen=nowhere"}, 2, "host:port"}),
     [](const auto& tested) { return tested.param.name; });
+
+// With or without the toolkit in this build: who asks for a device is told what is missing.
+TEST(WorkerProcessTest, WithoutADeviceThereIsNoCuda) {
+  if (std::filesystem::exists("/dev/nvidiactl")) GTEST_SKIP() << "this machine has a device";
+  const Finished cuda = RunToEnd({BinaryPath("kvasir-worker"), "--backend=cuda", "--listen=127.0.0.1:0"});
+  EXPECT_EQ(cuda.exit_code, 4);
+  EXPECT_NE(cuda.output.find("cuda"), std::string::npos) << cuda.output;
+}
 
 TEST(WorkerProcessTest, APortInUseIsAServiceFailure) {
   const WorkerServer first = StartWorker();

@@ -42,6 +42,6 @@ stage "simulation, long" 'PASSED' long_simulation
 stage "attention, whole table" 'PASSED' whole_attention
 stage "fuzz, sanitizers" 'fuzz: ' fuzz_sanitizers
 stage "fuzz, ten million" 'fuzz: ' fuzz_many
-if command -v nvcc >/dev/null; then stage "build, cuda" 'KVASIR_CUDA|ninja' build_cuda; fi
+if command -v nvcc >/dev/null; then stage "build, cuda" 'Linking CXX executable' build_cuda; fi
 stage "demo" 'demo: ' demo
 stage "lint, all files" 'lint: ' lint_all
